@@ -366,6 +366,10 @@ class ReportOptions(Group):
         float | None,
         Option("--near-optimal", metavar="WITHIN", help="Include near-optimal trees.", show_default=False),
     ] = None
+    certificate: Annotated[
+        str | None,
+        Option("--certificate", metavar="FILE", help="Show this certificate of the tree.", show_default=False),
+    ] = None
     title: Annotated[str | None, Option("--title", help="Title of the page.", show_default=False)] = None
 
 

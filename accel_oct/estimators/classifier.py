@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from accel_oct.certificates import Certificate, write_certificate
+from accel_oct.certificates import Certificate, Claim, write_certificate
 from accel_oct.constraints import Constraint
 from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
@@ -552,6 +552,10 @@ class OptimalTreeClassifier(TreeClassifier):
         stopper = Stopper(None if time_limit is None else time.monotonic() + time_limit)
         claim = claim_of(self, X, y, (sample_weight, None, None)).named(target, weight)
         return write_certificate(claim, path, table=table, stopper=stopper)
+
+    def _claim(self, X: Any, y: Any, sample_weight: Any) -> Claim:
+        """Return the claim that the tree is optimal, as `certificate` states it."""
+        return claim_of(self, X, y, (sample_weight, None, None))
 
     def _solve(self, data: TrainingData, time_limit: float | None, progress: Sink | None = None) -> Result:
         return solve(

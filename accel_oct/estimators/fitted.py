@@ -194,6 +194,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         test: tuple[Any, Any] | None = None,
         near_optimal: Any = None,
+        certificate: str | Path | None = None,
         title: str | None = None,
     ) -> Path:
         """Write a report on the fitted tree as a self-contained HTML file; see `accel_oct.report`."""
@@ -212,6 +213,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight=given.sample_weight,
             test=None if tested is None else (tested.X, tested.y),
             near_optimal=near_optimal,
+            certificate=certificate,
             title=title,
         )
 
