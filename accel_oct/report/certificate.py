@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from accel_oct.certificates import Claim
 from accel_oct.certificates.document import as_dict
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.report.markup import Content, Markup, count, decimals, element, section, terms
-from accel_oct.support.files import as_path
+from accel_oct.support.files import as_path, check_regular
 
 #: Largest certificate, packed and unpacked, that a report reads.
 MAX_BYTES = 64 << 20
@@ -68,12 +67,10 @@ def _read(path: Path) -> tuple[dict[str, Any], str]:
     """Return the content of a certificate and the SHA-256 of the file."""
     name = _named(path)
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):  # opening a pipe waits for a writer
-            raise InvalidInputError(f"certificate {name} is not a regular file")
-        if found.st_size > MAX_BYTES:
+        size = check_regular(path, "certificate").stat().st_size
+        if size > MAX_BYTES:
             raise InvalidInputError(
-                f"certificate {name} has {found.st_size} bytes, more than the {MAX_BYTES} that a report reads"
+                f"certificate {name} has {size} bytes, more than the {MAX_BYTES} that a report reads"
             )
         content = accel_oct_checker.read_certificate(str(path), MAX_BYTES)
         digest = hashlib.sha256()
