@@ -163,9 +163,12 @@ FAULTS = (
         every_split=True,
     ),
     Planted(
-        "kernel: sets that were seen without the weight between",
+        "kernel: known sides bound others without the weight between",
         ORDERED,
-        (("low = value - table.unit * weight", "low = value"),),
+        (
+            ("here.end.left + between", "here.end.left"),
+            ("here.end.right - between", "here.end.right"),
+        ),
         every_split=True,
     ),
 )
@@ -178,8 +181,8 @@ def _labels(rng: np.random.Generator, X: np.ndarray, n_classes: int) -> np.ndarr
     """Classes of a random tree with noise, noise alone, or a decision list without noise."""
     n = len(X)
     if rng.random() < 0.3:
-        columns = X[:, rng.integers(0, X.shape[1], 4)]
-        return np.where(columns.any(axis=1), columns.argmax(axis=1), 4) % n_classes
+        columns = X[:, rng.integers(0, X.shape[1], int(rng.integers(2, 5)))]
+        return np.where(columns.any(axis=1), columns.argmax(axis=1), columns.shape[1]) % n_classes
     if rng.random() < 0.4:
         return rng.integers(0, n_classes, n)
     rule = np.zeros(n, dtype=np.int64)
