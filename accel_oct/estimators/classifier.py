@@ -110,6 +110,10 @@ class OptimalTreeClassifier(TreeClassifier):
         nor in the pickle of a fitted classifier.
     within : float
         For `close_to`: largest loss of the objective; 0 chooses among optimal trees.
+    agreement : {"predictions", "splits"}
+        For `close_to`: "splits" takes the tree that has most splits of the old tree, on the same column and with the
+        same division of the training rows. The old model must be a fitted classifier of this package or a tree, and
+        constraints are not supported.
     progress : callable or None
         Called with every `ProgressEvent` while solving; see docs/live-view.md.
     verbose : int
@@ -175,6 +179,7 @@ class OptimalTreeClassifier(TreeClassifier):
         interaction_cst: Any = None,
         close_to: Any = None,
         within: float = 0.0,
+        agreement: str = "predictions",
         progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
@@ -197,6 +202,7 @@ class OptimalTreeClassifier(TreeClassifier):
         self.interaction_cst = interaction_cst
         self.close_to = close_to
         self.within = within
+        self.agreement = agreement
         self.progress = progress
         self.verbose = verbose
 

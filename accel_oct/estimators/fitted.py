@@ -146,7 +146,8 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             over += f" (searched to depth {self.result_.stats.get('searched_depth')})"
         near = getattr(self, "closest_", None)
         if near is not None and near.status == "optimal":
-            return f"proven to agree most with the old model within {near.within:g} of the optimum {over}"
+            most = "share most splits" if getattr(self, "agreement", "") == "splits" else "agree most"
+            return f"proven to {most} with the old model within {near.within:g} of the optimum {over}"
         if self.status_ == "optimal":
             return f"proven optimal {over}{self._beyond_chosen()}"
         gap = "below 0.01%" if 0 < self.gap_ < 5e-5 else f"{self.gap_:.2%}"
