@@ -40,7 +40,8 @@ CHAIN = KINDS.index("chain")
 SEARCH, LEVELS, SAMPLES = (f"accel_oct/exact/{name}.py" for name in ("price_search", "levels", "samples"))
 ORDERED, KERNELS = (f"accel_oct/native/source/{name}.hpp" for name in ("ordered_search", "levels"))
 
-#: Without heuristics, which often find the optimum that a false bound would miss.
+#: Without heuristics, which often find the optimum that a false bound would miss. Where subtrees are searched against a
+#: tree that is known, they help a false bound to close them.
 BARE = replace(Config.preset("default"), warm_start="leaf", polish_warm_start=False, local_search=False)
 
 
@@ -53,6 +54,7 @@ class Planted:
     texts: tuple[tuple[str, str], ...]
     depths: tuple[int, ...] = (3, 4)
     every_split: bool = False
+    heuristics: bool = False
 
     @property
     def is_native(self) -> bool:
@@ -95,30 +97,35 @@ FAULTS = (
             ),
         ),
         depths=(5, 6),
+        heuristics=True,
     ),
     Planted(
         "similar support without the weight between",
         SEARCH,
         (("known + self._data.beyond(f, side)", "known + 0 * self._data.beyond(f, side)"),),
         depths=(5, 6),
+        heuristics=True,
     ),
     Planted(
         "similar support counts rows instead of weights",
         SAMPLES,
         (("both_sides(self.weights * outside", "both_sides(1.0 * outside"),),
         depths=(5, 6),
+        heuristics=True,
     ),
     Planted(
         "the bound of a searched side is a leaf price too low",
         SEARCH,
         (("min(self._upper[f, side], outcome.upper)", "min(self._upper[f, side], outcome.upper - search.price)"),),
         depths=(5, 6),
+        heuristics=True,
     ),
     Planted(
         "bounds of root sides are the smaller of two",
         SEARCH,
         (("self._upper = np.maximum(shallow,", "self._upper = np.minimum(shallow,"),),
         depths=(5, 6),
+        heuristics=True,
     ),
     Planted(
         "depth two splits one side only",
@@ -195,9 +202,9 @@ def _labels(rng: np.random.Generator, X: np.ndarray, n_classes: int) -> np.ndarr
 def drawn(number: int, depths: Sequence[int], every_split: bool) -> tuple[np.ndarray, Instance]:
     """Return the table of an instance, and the instance over binary features: for a table, its thresholds.
 
-    Of those over features every third is a decision list whose bounds are tight.
+    Of those over features up to depth 4 every third is a decision list whose bounds are tight.
     """
-    if not every_split and number % 3 == 0:
+    if not every_split and max(depths) <= 4 and number % 3 == 0:
         chain = draw(CHAIN + len(KINDS) * number)[1]
         return chain.X, chain
     rng = np.random.default_rng([30, number])
@@ -215,7 +222,7 @@ def drawn(number: int, depths: Sequence[int], every_split: bool) -> tuple[np.nda
     return table, Instance(X, _labels(rng, X, n_classes), weights, penalty, depth)
 
 
-def verdict(number: int, depths: Sequence[int], every_split: bool, folder: Path) -> str:
+def verdict(number: int, depths: Sequence[int], every_split: bool, config: Config, folder: Path) -> str:
     """Solve an instance, and write and check a certificate of what is called optimal."""
     table, it = drawn(number, depths, every_split)
     proof, data = folder / "proof.json", folder / "table.csv"
@@ -231,7 +238,7 @@ def verdict(number: int, depths: Sequence[int], every_split: bool, folder: Path)
                 max_depth=it.max_depth,
                 leaf_penalty=it.leaf_penalty,
                 sample_weight=it.sample_weight,
-                config=BARE,
+                config=config,
             )
             found, status, leaves = np.unique(it.y)[result.tree.predict(it.X)], result.status, result.tree.n_leaves
     except (AssertionError, AccelOctError):
@@ -255,11 +262,12 @@ def verdict(number: int, depths: Sequence[int], every_split: bool, folder: Path)
     return f"{answer}, accepted"
 
 
-def counted(first: int, count: int, depths: Sequence[int], every_split: bool) -> Counter[str]:
+def counted(count: int, depths: Sequence[int], every_split: bool, heuristics: bool) -> Counter[str]:
     """Return how often each verdict occurs among some instances."""
     warnings.simplefilter("ignore")
+    config = Config.preset("default") if heuristics else BARE
     with tempfile.TemporaryDirectory() as folder:
-        return Counter(verdict(number, depths, every_split, Path(folder)) for number in range(first, first + count))
+        return Counter(verdict(number, depths, every_split, config, Path(folder)) for number in range(count))
 
 
 # ---------------------------------------------------------------- faults
@@ -294,9 +302,10 @@ def planted(fault: Planted | None, tree: Path) -> None:
 def tried(fault: Planted | None, count: int, depths: Sequence[int] = (3, 4), every_split: bool = False) -> Counter[str]:
     """Return the verdicts on some instances with a fault; without one, for depths and kind as given."""
     depths, every_split = (depths, every_split) if fault is None else (fault.depths, fault.every_split)
+    heuristics = fault is not None and fault.heuristics
     with tempfile.TemporaryDirectory() as folder:
         planted(fault, Path(folder))
-        given = json.dumps([0, count, list(depths), every_split])
+        given = json.dumps([count, list(depths), every_split, heuristics])
         command = [sys.executable, "-m", "programs.wrong_solvers", "--count-verdicts", given]
         paths = [folder, str(ROOT / "tests"), str(ROOT / "backends")]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}

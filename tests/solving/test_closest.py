@@ -233,6 +233,18 @@ def test_splits_are_counted_as_often_as_the_old_tree_has_them() -> None:
     assert closest_tree(X, y, close_to=leaf(0), within=0.0, **arguments).agreement == 1.0
 
 
+def test_of_trees_that_share_as_many_splits_the_best_is_taken() -> None:
+    """A larger tree within the slack that shares no more splits is not taken: the last column never splits."""
+    X = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 0], [1, 1, 0]])
+    y = np.array([0, 0, 1, 1, 0, 0, 1])
+    old = DecisionTree.branch(
+        0, DecisionTree.leaf(0), DecisionTree.branch(2, DecisionTree.leaf(0), DecisionTree.leaf(1))
+    )
+    found = closest_tree(X, y, close_to=old, max_depth=2, leaf_penalty=0.2, within=0.5, agreement="splits")
+    assert found.agreement == 0.5 and found.tree.n_leaves == 2
+    assert found.objective == pytest.approx(5 / 7 - 0.4)
+
+
 def test_a_list_that_is_cut_short_proves_what_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a limit on the list the status says so and the bound holds, unless all old splits are shared."""
     rng = np.random.default_rng(0)
