@@ -366,6 +366,10 @@ class ReportOptions(Group):
         float | None,
         Option("--near-optimal", metavar="WITHIN", help="Include near-optimal trees.", show_default=False),
     ] = None
+    certificate: Annotated[
+        str | None,
+        Option("--certificate", metavar="FILE", help="Show this certificate of the tree.", show_default=False),
+    ] = None
     title: Annotated[str | None, Option("--title", help="Title of the page.", show_default=False)] = None
 
 
@@ -399,6 +403,13 @@ class ProofOptions(Group):
     proof: Annotated[
         bool, Option("--proof", help="MODEL is a certificate: check it, and nothing else, against a CSV file.")
     ] = False
+    time_limit: Annotated[
+        float | None,
+        Option("--time-limit", metavar="SECONDS", help="Time limit of --proof.", min=0.0, show_default=False),
+    ] = None
+    memory: Annotated[
+        int, Option("--memory", metavar="MB", help="Memory limit of --proof, where the system has limits.", min=1)
+    ] = 4096
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from accel_oct.certificates import Certificate, write_certificate
+from accel_oct.certificates import Certificate, Claim, write_certificate
 from accel_oct.constraints import Constraint
 from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
@@ -110,6 +110,10 @@ class OptimalTreeClassifier(TreeClassifier):
         nor in the pickle of a fitted classifier.
     within : float
         For `close_to`: largest loss of the objective; 0 chooses among optimal trees.
+    agreement : {"predictions", "splits"}
+        For `close_to`: "splits" takes the tree that has most splits of the old tree, on the same column and with the
+        same division of the training rows. The old model must be a fitted classifier of this package or a tree, and
+        constraints are not supported.
     progress : callable or None
         Called with every `ProgressEvent` while solving; see docs/live-view.md.
     verbose : int
@@ -175,6 +179,7 @@ class OptimalTreeClassifier(TreeClassifier):
         interaction_cst: Any = None,
         close_to: Any = None,
         within: float = 0.0,
+        agreement: str = "predictions",
         progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
@@ -197,6 +202,7 @@ class OptimalTreeClassifier(TreeClassifier):
         self.interaction_cst = interaction_cst
         self.close_to = close_to
         self.within = within
+        self.agreement = agreement
         self.progress = progress
         self.verbose = verbose
 
@@ -552,6 +558,10 @@ class OptimalTreeClassifier(TreeClassifier):
         stopper = Stopper(None if time_limit is None else time.monotonic() + time_limit)
         claim = claim_of(self, X, y, (sample_weight, None, None)).named(target, weight)
         return write_certificate(claim, path, table=table, stopper=stopper)
+
+    def _claim(self, X: Any, y: Any, sample_weight: Any) -> Claim:
+        """Return the claim that the tree is optimal, as `certificate` states it."""
+        return claim_of(self, X, y, (sample_weight, None, None))
 
     def _solve(self, data: TrainingData, time_limit: float | None, progress: Sink | None = None) -> Result:
         return solve(

@@ -256,7 +256,7 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
     def _classifier(
         self, max_depth: int | None, leaf_penalty: float, progress: Sink | None = None
     ) -> OptimalTreeClassifier:
-        own = ("encoder", "progress", "max_depth", "leaf_penalty", "close_to", "within")
+        own = ("encoder", "progress", "max_depth", "leaf_penalty", "close_to", "within", "agreement")
         shared = [name for name in OptimalTreeClassifier._get_param_names() if name not in own]
         encoder = self.encoder if self.encoder is None or isinstance(self.encoder, str) else clone(self.encoder)
         return OptimalTreeClassifier(

@@ -8,18 +8,33 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.constraints import Constraint, bind_all
 from accel_oct.data.encoded_table import EncodedTable
+from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch
+from accel_oct.estimators.fitted import FittedClassifier
 from accel_oct.estimators.in_pieces import check_rows
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
+from accel_oct.export.view import view
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver
 from accel_oct.objectives import Fixed, LinearScore, Objective
-from accel_oct.solving.closest import ClosestTree, Listing, agreement_score, closest_to, linear_score
+from accel_oct.solving.closest import (
+    ClosestTree,
+    Listing,
+    OldSplits,
+    agreement_score,
+    checked_agreement,
+    closest_to,
+    linear_score,
+    sharing_most,
+    without_constraints,
+)
 from accel_oct.solving.config import as_config, is_default_config
 from accel_oct.solving.frontier import frontier, solve_path
 from accel_oct.solving.near_optimal import NearOptimalTrees, near_optimal
@@ -201,12 +216,23 @@ def near_old_model(
     number_not_negative(model.within, "within")
     check_rows(source, "close_to")
     linear_score(data.score)
-    exact = copy.copy(model)
-    old = model.close_to if isinstance(model.close_to, DecisionTree) else _old_classes(model.close_to, source)
-    agreement_score(data.dataset, old)  # rejects invalid predictions before the search
+    checked_agreement(model.agreement)
+    exact, by_splits = copy.copy(model), model.agreement == "splits"
+    if by_splits:
+        without_constraints(model._all_constraints(data))
+        _old_splits(model.close_to, source, data)  # rejects an unsuitable model before the search
+    else:
+        old = model.close_to if isinstance(model.close_to, DecisionTree) else _old_classes(model.close_to, source)
+        agreement_score(data.dataset, old)  # rejects invalid predictions before the search
     exact.solver = replace(as_solver(model.solver), gap=0.0)
     _, data, first = exact._solve_refining(source, data, began, is_stopped, progress)
     model.encoder_ = exact.encoder_
+    first, score = replace(first, scope=model._scope()), linear_score(data.score)
+    listing = Listing(model.max_depth, exact.solver, as_config(model.config), time_left(model.time_limit, began))
+    if by_splits:
+        splits = _old_splits(model.close_to, source, data)
+        found = sharing_most(first, score, splits, model.leaf_penalty, model.within, began, listing)
+        return Solved(model.encoder_, data, found.result), found
     constraints = model._all_constraints(data)
 
     def solved(goal: Objective, penalty: float, more: Sequence[Constraint], start: Sequence[DecisionTree]) -> Result:
@@ -226,16 +252,47 @@ def near_old_model(
 
     found = closest_to(
         solved,
-        replace(first, scope=model._scope()),
-        linear_score(data.score),
+        first,
+        score,
         agreement_score(data.dataset, old),
         model.leaf_penalty,
         model.within,
         bind_all(constraints, data.dataset),
         began,
-        Listing(model.max_depth, exact.solver, as_config(model.config), time_left(model.time_limit, began)),
+        listing,
     )
     return Solved(model.encoder_, data, found.result), found
+
+
+def _old_splits(close_to: Any, source: CheckedRows | EncodedTable, data: TrainingData) -> OldSplits:
+    """Return the splits of the old model, and which new features divide the rows of positive weight in the same way.
+
+    Features and splits on different columns are different.
+    """
+    dataset = data.dataset
+    if isinstance(close_to, DecisionTree):
+        return OldSplits.of_tree(dataset, close_to)
+    if not isinstance(close_to, FittedClassifier) or isinstance(source, EncodedTable):
+        raise InvalidInputError(
+            "agreement='splits' needs a fitted classifier of accel_oct and a table as X, or a DecisionTree as close_to"
+        )
+    check_is_fitted(close_to, "tree_")
+    rows = np.flatnonzero(dataset.weights > 0)
+    old, new = close_to._encoded(source.X)[rows], dataset.X[rows]
+    old, new = old ^ old[:1], new ^ new[:1]  # a feature and its complement divide the rows in the same way
+    columns, own = dataset.sources, isinstance(close_to.encoder_, BinaryEncoder)
+    names = view(close_to).column_names
+    same, numbers, counts = np.full(dataset.n_features, -1), dict[tuple[str, bytes], int](), list[int]()
+    tree = close_to.tree_.tree
+    for feature in tree.feature[tree.branch_nodes - 1].tolist():
+        name = names[close_to.encoder_.conditions_[feature].column] if own and columns is not None else ""
+        number = numbers.setdefault((name, old[:, feature].tobytes()), len(numbers))
+        if number == len(counts):
+            counts.append(0)
+            alike = (new == old[:, feature : feature + 1]).all(axis=0)
+            same[alike & (np.array(columns) == name if name else True)] = number
+        counts[number] += 1
+    return OldSplits(same, np.array(counts, dtype=np.int64))
 
 
 def _old_classes(close_to: Any, source: CheckedRows | EncodedTable) -> Any:

@@ -146,7 +146,8 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             over += f" (searched to depth {self.result_.stats.get('searched_depth')})"
         near = getattr(self, "closest_", None)
         if near is not None and near.status == "optimal":
-            return f"proven to agree most with the old model within {near.within:g} of the optimum {over}"
+            most = "share most splits" if getattr(self, "agreement", "") == "splits" else "agree most"
+            return f"proven to {most} with the old model within {near.within:g} of the optimum {over}"
         if self.status_ == "optimal":
             return f"proven optimal {over}{self._beyond_chosen()}"
         gap = "below 0.01%" if 0 < self.gap_ < 5e-5 else f"{self.gap_:.2%}"
@@ -194,6 +195,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         test: tuple[Any, Any] | None = None,
         near_optimal: Any = None,
+        certificate: str | Path | None = None,
         title: str | None = None,
     ) -> Path:
         """Write a report on the fitted tree as a self-contained HTML file; see `accel_oct.report`."""
@@ -212,6 +214,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight=given.sample_weight,
             test=None if tested is None else (tested.X, tested.y),
             near_optimal=near_optimal,
+            certificate=certificate,
             title=title,
         )
 

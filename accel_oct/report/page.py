@@ -15,6 +15,7 @@ from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.palette import class_hue
 from accel_oct.export.view import TreeView, view
 from accel_oct.report.alternatives import alternatives_section, listed_alternatives
+from accel_oct.report.certificate import certificate_section
 from accel_oct.report.markup import Content, Markup, element, joined, percent, readable, script_data, terms
 from accel_oct.report.performance import Confusion, confusion, performance_section
 from accel_oct.report.proof import constraints_section, gap_of, proof_section, verdict
@@ -34,6 +35,7 @@ def html_report(
     sample_weight: Any = None,
     test: tuple[Any, Any] | None = None,
     near_optimal: Any = None,
+    certificate: str | Path | None = None,
     title: str | None = None,
 ) -> str:
     """Return a report on a fitted tree as the text of a self-contained HTML file.
@@ -51,6 +53,9 @@ def html_report(
     near_optimal : float or NearOptimalTrees, optional
         Show other trees whose objective is lower by at most this: 0.01 is one percentage point of accuracy. Or the
         result of ``model.near_optimal``, which takes the columns that constraints need.
+    certificate : str or Path, optional
+        A certificate of the tree: see ``docs/certificates.md``. The report states its claim, its fingerprint and how to
+        check it. A certificate that is not about this tree, problem and table is refused.
     title : str, optional
 
     Returns
@@ -72,6 +77,7 @@ def html_report(
         tree_section(tree),
         row_section(model, tree),
         proof_section(model, tree),
+        certificate_section(model, X, y, sample_weight, certificate),
         performance_section(training, held_out),
         constraints_section(model),
         alternatives_section(model, trees),
@@ -135,6 +141,7 @@ def _navigation(sections: list[Markup | None]) -> Markup:
         "tree": "Tree",
         "row": "Try a row",
         "proof": "Proof",
+        "certificate": "Certificate",
         "performance": "Accuracy",
         "constraints": "Constraints",
         "alternatives": "Other trees",

@@ -4,6 +4,9 @@ Three problems follow each other, each with a proof: the largest objective; the 
 objective is at least the optimum minus `within`; the largest objective of a tree with that agreement. Where few trees
 are close to the optimum, they are listed. Otherwise, as objective and agreement are sums over samples and leaves, each
 limit is linear and is solved like any other (prices first).
+
+Agreement is the share of the weight with equal predictions, or the share of the old tree's splits that the new tree
+has. The latter is no sum over samples: the trees close to the optimum are listed.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import numpy as np
 from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, Traits, bind_all
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.exact.near_optimal import FoundTrees
 from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Fixed, LinearScore, Objective, as_objective
@@ -35,7 +39,21 @@ from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
-__all__ = ["ClosestTree", "Listing", "agreement_score", "closest_to", "closest_tree", "linear_score"]
+__all__ = [
+    "AGREEMENTS",
+    "ClosestTree",
+    "Listing",
+    "OldSplits",
+    "agreement_score",
+    "checked_agreement",
+    "closest_to",
+    "closest_tree",
+    "linear_score",
+    "sharing_most",
+    "without_constraints",
+]
+
+AGREEMENTS = ("predictions", "splits")
 
 
 #: The list of near-optimal trees: largest depth, number of trees and seconds.
@@ -51,7 +69,8 @@ class ClosestTree:
     result : Result
         The tree with its objective; its `bound` is that of the optimum.
     agreement : float
-        Share of the weight for which the tree and the old model predict the same class.
+        Share of the weight for which the tree and the old model predict the same class; or the share of the old tree's
+        splits that the tree has, as `OldSplits` counts them.
     agreement_bound : float
         Upper bound on the agreement of all trees within `within` of the optimum.
     optimum : float or None
@@ -92,6 +111,7 @@ def closest_tree(
     leaf_penalty: float,
     within: float,
     sample_weight: Any = None,
+    agreement: str = "predictions",
     constraints: Sequence[Constraint] | None = None,
     objective: Objective | str | None = None,
     solver: Solver | str = "highs",
@@ -113,6 +133,10 @@ def closest_tree(
     close_to : DecisionTree or array-like (n_samples,)
         A tree over the columns of X; or the classes that an old model predicts for the rows of X. A class that is not
         in y agrees with no tree.
+    agreement : {"predictions", "splits"}
+        "splits": of the trees that `accel_oct.near_optimal` lists with ``labels="best"``, take the one that has the
+        largest share of the splits of the old tree, see `OldSplits`; `close_to` must be a tree, and there may be no
+        constraints.
     max_depth : int
     leaf_penalty : float
     within : float
@@ -130,12 +154,18 @@ def closest_tree(
     """
     began = time.perf_counter()
     number_not_negative(within, "within")
+    checked_agreement(agreement)
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth)
     if isinstance(X, Tally):
         raise InvalidInputError("close_to needs rows, which a tally does not have")
     X = BinaryDataset.of(X, y, sample_weight)
     score = linear_score(as_objective(objective).bind(X))
-    agreement = agreement_score(X, close_to)
+    splits, agreed = None, None
+    if agreement == "splits":
+        without_constraints(constraints or ())
+        splits = OldSplits.of_tree(X, close_to)
+    else:
+        agreed = agreement_score(X, close_to)
 
     def solved(goal: Objective, penalty: float, more: Sequence[Constraint], **options: Any) -> Result:
         return solve(
@@ -153,8 +183,11 @@ def closest_tree(
 
     first = solved(Fixed(score), leaf_penalty, ())
     listing = Listing(max_depth, as_solver(solver), as_config(config), time_left(time_limit, began))
+    if splits is not None:
+        return sharing_most(first, score, splits, leaf_penalty, within, began, listing)
+    assert agreed is not None
     bound = bind_all(constraints, X)
-    return closest_to(solved, first, score, agreement, leaf_penalty, within, bound, began, listing)
+    return closest_to(solved, first, score, agreed, leaf_penalty, within, bound, began, listing)
 
 
 def closest_to(
@@ -207,6 +240,102 @@ def closest_to(
     return ClosestTree(result, share, max(agreement_bound, share), optimum, float(within), status, seconds)
 
 
+def sharing_most(
+    first: Result,
+    score: LinearScore,
+    splits: OldSplits,
+    leaf_penalty: float,
+    within: float,
+    began: float,
+    listing: Listing,
+) -> ClosestTree:
+    """List the trees near the optimum, and take the one that has most splits of the old tree.
+
+    Parameters
+    ----------
+    first : Result
+        The optimum.
+    """
+    best = chosen = first.tree
+    share, bound, optimum, status = splits.share(best), 1.0, None, first.status
+    result = first
+    if first.status == "optimal":
+        optimum = first.objective
+        found, ended = listing.trees(score, leaf_penalty, within, "best", listing.time_limit)
+        most = -1
+        for listed in found.trees:  # best objective first
+            if min(listed.n_leaves - 1, splits.total) > most:
+                tree = DecisionTree.from_nested(listed.tree, listing.max_depth)
+                shared = splits.shared(tree)
+                if shared > most:
+                    chosen, most = tree, shared
+        share = splits.share(chosen)
+        if found.complete or share == 1.0:
+            bound = share
+        else:
+            status = ended
+    if chosen is not best:
+        objective = score.value(chosen) - leaf_penalty * chosen.n_leaves
+        result = chosen_result(score.dataset, chosen, objective, first.bound, ())
+        result = replace(result, stats={**first.stats, **result.stats}, scope=first.scope)
+    seconds = time.perf_counter() - began
+    return ClosestTree(result, share, bound, optimum, float(within), status, seconds)
+
+
+@dataclass(frozen=True)
+class OldSplits:
+    """The splits of an old tree, as a multiset that does not depend on their places in the tree.
+
+    A tree shares with it the size of the intersection of both multisets: a split that the old tree has twice and the
+    new one once counts once.
+
+    Attributes
+    ----------
+    same : int array (n_features,)
+        The number of the old split that each feature is; -1 for none.
+    counts : int array
+        How often the old tree has each split.
+    """
+
+    same: IntArray
+    counts: IntArray
+
+    @classmethod
+    def of_tree(cls, dataset: BinaryDataset, close_to: Any) -> OldSplits:
+        """Return the splits of a tree over the features of the data: equal features are equal splits."""
+        if not isinstance(close_to, DecisionTree):
+            raise InvalidInputError(f"agreement='splits' needs a DecisionTree as close_to, got {shown(close_to)}")
+        _classes(dataset, close_to)  # rejects a tree over other features
+        features = close_to.feature[close_to.branch_nodes - 1]
+        return cls(np.arange(dataset.n_features), np.bincount(features, minlength=dataset.n_features))
+
+    @property
+    def total(self) -> int:
+        """Number of inner nodes of the old tree."""
+        return int(self.counts.sum())
+
+    def shared(self, tree: DecisionTree) -> int:
+        """Return how many splits of the old tree a tree has."""
+        own = self.same[tree.feature[tree.branch_nodes - 1]]
+        return int(np.minimum(np.bincount(own[own >= 0], minlength=self.counts.size), self.counts).sum())
+
+    def share(self, tree: DecisionTree) -> float:
+        """Return the same as a share of all splits of the old tree; 1 if it is a leaf."""
+        return self.shared(tree) / self.total if self.total else 1.0
+
+
+def checked_agreement(agreement: Any) -> None:
+    """Raise InvalidInputError unless the value is one of `AGREEMENTS`."""
+    if not isinstance(agreement, str) or agreement not in AGREEMENTS:
+        raise InvalidInputError(f"agreement must be 'predictions' or 'splits', got {shown(agreement)}")
+
+
+def without_constraints(constraints: Sequence[Constraint]) -> None:
+    """Raise InvalidInputError if there are constraints, under which trees near the optimum are not listed."""
+    if constraints:
+        raise InvalidInputError("agreement='splits' cannot be combined with constraints; agreement='predictions' can")
+
+
 @dataclass(frozen=True)
 class Listing:
     """The list of the trees close to the optimum, if it is short.
@@ -224,17 +353,11 @@ class Listing:
         """Return the tree with the largest agreement, then objective; None if not all trees could be listed."""
         if not self.config.enumeration or self.max_depth > _DEEPEST_LIST:
             return None
-        setting = Setting.of(score, leaf_penalty, self.max_depth)
         seconds = _LIST_SECONDS if self.time_limit is None else min(_LIST_SECONDS, self.time_limit / 4)
-        stopper = Stopper(time.monotonic() + seconds)
-        memory = self.config.subtree_bounds.memory_limit
-        threads = usable_threads(self.solver.n_threads)
         try:
-            search = near_search(setting, within, "any", stopper, threads, memory)
+            found, _ = self.trees(score, leaf_penalty, within, "any", seconds)
         except InvalidInputError:
             return None  # the values are too far apart for exact lists
-        stopper.run(lambda stopper: search.run(_MOST_LISTED, count=False))
-        found = search.found
         if not found.complete:
             return None
         best, most = None, -math.inf
@@ -244,6 +367,23 @@ class Listing:
             if amount > most + (0.0 if best is None else agreed.tolerance):
                 best, most = tree, amount
         return best
+
+    def trees(
+        self, score: LinearScore, leaf_penalty: float, within: float, labels: str, seconds: float | None
+    ) -> tuple[FoundTrees, Status]:
+        """Return the trees near the optimum, best first, and why they are not all if they are not complete.
+
+        Raises
+        ------
+        InvalidInputError
+            If the values are too far apart for exact lists.
+        """
+        setting = Setting.of(score, leaf_penalty, self.max_depth)
+        stopper = Stopper(None if seconds is None else time.monotonic() + seconds)
+        memory = self.config.subtree_bounds.memory_limit
+        search = near_search(setting, within, labels, stopper, usable_threads(self.solver.n_threads), memory)
+        stopper.run(lambda stopper: search.run(_MOST_LISTED, count=False))
+        return search.found, stopper.reason or ("memory_limit" if search.found.ended == "memory_limit" else "stopped")
 
 
 def linear_score(score: Any) -> LinearScore:

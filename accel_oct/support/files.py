@@ -106,6 +106,18 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def check_regular(path: Any, what: str = "file") -> Path:
+    """Return a path that is a regular file, or raise InvalidInputError: opening a pipe waits for a writer."""
+    target = as_path(path, what)
+    name = f"{what} {_short(target)}"
+    try:
+        if not stat.S_ISREG(target.stat().st_mode):
+            raise InvalidInputError(f"{name} is not a regular file")
+    except OSError as error:
+        raise InvalidInputError(f"cannot read {name}: {error.strerror or error}") from None
+    return target
+
+
 def read_text(path: Any, max_bytes: int, what: str) -> str:
     """Read the UTF-8 text of a regular file of at most `max_bytes`.
 
@@ -122,12 +134,9 @@ def read_text(path: Any, max_bytes: int, what: str) -> str:
     InvalidInputError
         When the file cannot be read, is not regular, is too large or is not UTF-8 text.
     """
-    target = as_path(path, what)
+    target = check_regular(path, what)
     name = f"{what} {_short(target)}"
     try:
-        # Checked before it is opened: opening a pipe waits for a writer.
-        if not stat.S_ISREG(target.stat().st_mode):
-            raise InvalidInputError(f"{name} is not a regular file")
         with target.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             content = b"" if size > max_bytes else file.read(max_bytes + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -109,3 +110,69 @@ def test_an_encoded_table_needs_a_tree_over_its_features() -> None:
         OptimalTreeClassifier(2, close_to=OLD).fit(encoded)
     tree = DecisionTree.branch(0, DecisionTree.leaf(0), DecisionTree.leaf(1))
     assert OptimalTreeClassifier(2, close_to=tree, within=0.1).fit(encoded).closest_.status == "optimal"
+
+
+# ---------------------------------------------------------------- splits
+
+
+def questions(model: OptimalTreeClassifier, frame: pd.DataFrame) -> list[tuple[str, bytes]]:
+    """The column of each inner node's split, and how it divides the rows: the first row is on side 0."""
+    encoded, arrays = model._encoded(frame), model.tree_
+    found = []
+    for feature in arrays.feature[arrays.children_left >= 0].tolist():
+        division = encoded[:, feature] ^ encoded[0, feature]
+        found.append((str(frame.columns[model.encoder_.conditions_[feature].column]), division.tobytes()))
+    return found
+
+
+def test_splits_of_an_old_classifier_are_shared() -> None:
+    """The share is counted from the questions of both classifiers; more slack shares more; `proof_` says it."""
+    last, old = -1.0, Counter(questions(OLD, X))
+    for within in (0.0, 0.02, 0.1):
+        model = OptimalTreeClassifier(3, 0.005, close_to=OLD, within=within, agreement="splits").fit(X, Y)
+        found = model.closest_
+        assert found.status == "optimal" and found.optimum is not None
+        assert found.agreement == pytest.approx((Counter(questions(model, X)) & old).total() / old.total())
+        assert model.objective_ == found.objective >= found.optimum - within - 2e-9 and found.agreement >= last
+        assert model.proof_.startswith(f"proven to share most splits with the old model within {within:g}")
+        last = found.agreement
+    assert last == 1.0
+    assert clone(model).agreement == "splits"
+
+
+def test_splits_on_other_columns_are_not_shared() -> None:
+    """A column that divides the rows in the same way is another split for an old classifier."""
+    frame = pd.DataFrame({"a": [0, 0, 1, 1] * 5, "b": [0, 0, 1, 1] * 5, "c": [0, 1, 0, 1] * 5})
+    y = (frame.a ^ frame.c).to_numpy()
+    old = OptimalTreeClassifier(2, 0.01, exclude=["a"]).fit(frame, y)
+    free = OptimalTreeClassifier(2, 0.01, close_to=old, within=0.0, agreement="splits").fit(frame, y)
+    assert free.closest_.agreement == 1.0
+    bound = OptimalTreeClassifier(2, 0.01, close_to=old, within=0.0, agreement="splits", exclude=["b"]).fit(frame, y)
+    expected = Counter(questions(old, frame)) & Counter(questions(bound, frame))
+    assert bound.closest_.agreement == pytest.approx(expected.total() / 3) and bound.closest_.agreement < 1.0
+
+
+def test_a_tree_of_features_shares_splits() -> None:
+    """With given features the estimator and the function agree."""
+    rng = np.random.default_rng(3)
+    B, y = rng.integers(0, 2, (80, 4)), rng.integers(0, 2, 80)
+    tree = DecisionTree.branch(1, DecisionTree.leaf(0), DecisionTree.leaf(1))
+    model = OptimalTreeClassifier(2, 0.01, encoder=None, close_to=tree, within=0.05, agreement="splits").fit(B, y)
+    found = closest_tree(B, y, close_to=tree, max_depth=2, leaf_penalty=0.01, within=0.05, agreement="splits")
+    assert (model.closest_.agreement, model.objective_) == (found.agreement, found.objective)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"agreement": "both"}, "agreement must be"),
+        ({"close_to": LogisticRegression().fit(*table(1))}, "needs a fitted classifier of accel_oct"),
+        ({"close_to": OptimalTreeClassifier()}, "not fitted"),
+        ({"constraints": [MaxLeaves(2)]}, "cannot be combined with constraints"),
+        ({"min_samples_leaf": 3}, "cannot be combined with constraints"),
+    ],
+)
+def test_errors_about_splits(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(Exception, match=message) as raised:
+        OptimalTreeClassifier(2, 0.01, **{"close_to": OLD, "agreement": "splits", **changed}).fit(X, Y)
+    assert isinstance(raised.value, ValueError)

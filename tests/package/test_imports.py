@@ -58,7 +58,7 @@ MAY_IMPORT = {
     "export": _PROBLEM | {"_version", "encoding", "mip", "objectives", "solving"},
     "live": _BASE | {"mip", "solving"},
     "plotting": _BASE | {"export", "solving"},
-    "report": _BASE | {"_version", "data", "encoding", "export", "plotting", "solving"},
+    "report": _BASE | {"_version", "data", "encoding", "export", "certificates", "plotting", "solving"},
     "estimators": _PROBLEM
     | {"mip", "encoding", "io", "pieces", "constraints", "objectives", "solving", "live", "export"}
     | {"exact", "report", "certificates"},

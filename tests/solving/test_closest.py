@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles.closest import closest
+from oracles.closest import closest, most_splits, splits
 
 import accel_oct
 from accel_oct import Config, Tally, closest_tree
@@ -178,3 +178,102 @@ def test_a_tally_is_refused() -> None:
     X, y = np.array([[0], [1], [1], [0]]), np.array([0, 1, 1, 0])
     with pytest.raises(InvalidInputError, match="close_to needs rows"):
         closest_tree(Tally.of(X, y, depth=1), close_to=y, max_depth=1, leaf_penalty=0.0, within=0.0)
+
+
+# ---------------------------------------------------------------- splits
+
+
+def old_tree(seed: int, n_features: int, classes: int) -> DecisionTree:
+    """A tree that may use a feature twice, or a leaf."""
+    rng = np.random.default_rng([29, seed])
+
+    def nested(depth: int) -> Any:
+        if depth == 0 or rng.random() < 0.2:
+            return int(rng.integers(classes))
+        return int(rng.integers(n_features)), nested(depth - 1), nested(depth - 1)
+
+    return DecisionTree.from_nested(nested(3), max_depth=3)
+
+
+@pytest.mark.daily(25, slow=50)
+@pytest.mark.parametrize("seed", range(400))
+def test_shared_splits_agree_with_a_list_of_all_trees(seed: int) -> None:
+    """The share of the old splits, then the objective, are the largest of all trees within the slack."""
+    X, y, weight, _, depth, penalty, within = instance(seed)
+    data = BinaryDataset.from_arrays(X, y, weight)
+    old = old_tree(seed, X.shape[1], data.n_classes)
+    agreement, objective, optimum = most_splits(data, depth, penalty, within, old.nested())
+    found = closest_tree(
+        *(X, y), sample_weight=weight, close_to=old, max_depth=depth, leaf_penalty=penalty, within=within,
+        agreement="splits",
+    )  # fmt: skip
+    assert found.status == "optimal" and found.optimum == pytest.approx(optimum, abs=1e-9)
+    assert found.agreement == pytest.approx(agreement) == found.agreement_bound
+    assert found.objective == pytest.approx(objective, abs=1e-9)
+    tree = found.tree
+    assert tree.score(data) / data.total_weight - penalty * tree.n_leaves == pytest.approx(found.objective)
+    wanted = splits(old.nested())
+    assert (splits(tree.nested()) & wanted).total() == pytest.approx(found.agreement * wanted.total()) or not wanted
+
+
+def test_splits_are_counted_as_often_as_the_old_tree_has_them() -> None:
+    """A split that the old tree has twice counts twice, at any place; equal columns are different features."""
+    leaf = DecisionTree.leaf
+    twice = DecisionTree.branch(0, DecisionTree.branch(1, leaf(0), leaf(1)), DecisionTree.branch(1, leaf(1), leaf(0)))
+    X = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 0], [1, 1, 1]] * 3)
+    y = X[:, 0] ^ X[:, 1]
+    arguments: dict[str, Any] = {"leaf_penalty": 0.01, "agreement": "splits", "max_depth": 2}
+    found = closest_tree(X, y, close_to=twice, within=0.0, **arguments)
+    assert found.agreement == 1.0 and splits(found.tree.nested()) == {0: 1, 1: 2}
+    other = DecisionTree.branch(2, twice.subtree(2), twice.subtree(3))
+    found = closest_tree(X, y, close_to=other, within=0.0, **arguments)
+    assert found.agreement == pytest.approx(2 / 3)
+    once = DecisionTree.branch(1, leaf(0), leaf(1))
+    assert closest_tree(X, y, close_to=once, within=0.0, **arguments).agreement == 1.0
+    assert closest_tree(X, y, close_to=leaf(0), within=0.0, **arguments).agreement == 1.0
+
+
+def test_of_trees_that_share_as_many_splits_the_best_is_taken() -> None:
+    """A larger tree within the slack that shares no more splits is not taken: the last column never splits."""
+    X = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 0], [1, 1, 0]])
+    y = np.array([0, 0, 1, 1, 0, 0, 1])
+    old = DecisionTree.branch(
+        0, DecisionTree.leaf(0), DecisionTree.branch(2, DecisionTree.leaf(0), DecisionTree.leaf(1))
+    )
+    found = closest_tree(X, y, close_to=old, max_depth=2, leaf_penalty=0.2, within=0.5, agreement="splits")
+    assert found.agreement == 0.5 and found.tree.n_leaves == 2
+    assert found.objective == pytest.approx(5 / 7 - 0.4)
+
+
+def test_a_list_that_is_cut_short_proves_what_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a limit on the list the status says so and the bound holds, unless all old splits are shared."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (60, 8)), rng.integers(0, 2, 60)
+    leaf = DecisionTree.leaf
+    old = DecisionTree.branch(7, DecisionTree.branch(7, leaf(0), leaf(1)), leaf(0))  # no tree asks twice
+    arguments: dict[str, Any] = {"leaf_penalty": 0.0, "agreement": "splits", "max_depth": 3, "within": 0.05}
+    monkeypatch.setattr("accel_oct.solving.closest._MOST_LISTED", 3)
+    found = closest_tree(X, y, close_to=old, **arguments)
+    assert found.status == "stopped" and found.agreement_bound == 1.0 > found.agreement
+    same = closest_tree(X, y, close_to=found.tree, **arguments)
+    assert same.status == "optimal" and same.agreement == 1.0
+    late = closest_tree(X, y, close_to=old, time_limit=0.0, **arguments)
+    assert late.status == "time_limit" and late.optimum is None and late.agreement_bound == 1.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"agreement": "leaves"}, "agreement must be"),
+        ({"agreement": ["splits"]}, "agreement must be"),
+        ({"close_to": [0, 1, 1, 0]}, "needs a DecisionTree as close_to"),
+        ({"close_to": DecisionTree.branch(5, DecisionTree.leaf(0), DecisionTree.leaf(1))}, "close_to names a feature"),
+        ({"constraints": [MaxLeaves(2)]}, "cannot be combined with constraints"),
+    ],
+)
+def test_errors_about_splits(changed: dict[str, Any], message: str) -> None:
+    X, y = np.array([[0], [1], [1], [0]]), np.array([0, 1, 1, 0])
+    old = DecisionTree.branch(0, DecisionTree.leaf(0), DecisionTree.leaf(1))
+    arguments = {"close_to": old, "max_depth": 1, "leaf_penalty": 0.0, "within": 0.1, "agreement": "splits", **changed}
+    with pytest.raises(InvalidInputError, match=message):
+        closest_tree(X, y, **arguments)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,6 +23,7 @@ from accel_oct.estimators.held_out import held_out_data, objective_score
 from accel_oct.estimators.rules import all_constraints, column_constraints, n_by_parameter
 from accel_oct.estimators.training import attached
 from accel_oct.solving.parsing import constraint, objective
+from accel_oct.support.files import check_regular
 
 #: Tolerance for sums of floats in another order.
 _ROUNDING = 1e-9
@@ -44,7 +48,7 @@ def check(
 ) -> int:
     """Check proof, objective and constraints; return the exit code of the worst result."""
     if proof.proof:
-        return _check_certificate(file.model, table, display)
+        return _check_certificate(file.model, table, proof, display)
     stored = read_model(file, table)
     model = stored.model
     data = read_training(table, stored.columns(columns), display, like=model)
@@ -75,19 +79,29 @@ def check(
     )
 
 
-def _check_certificate(path: str, table: TableOptions, display: DisplayOptions) -> int:
-    """Check a certificate by the program that shares nothing with the solver."""
+def _check_certificate(path: str, table: TableOptions, limits: ProofOptions, display: DisplayOptions) -> int:
+    """Check a certificate by the program that shares nothing with the solver, in a process with limited memory."""
     if table.data is None:
         raise InvalidInputError("no table was given: name the CSV file that the certificate is about")
-    code, said = Code.DONE, ""
-    try:
-        said = accel_oct_checker.check(path, table.data)
-    except accel_oct_checker.Refused as fault:
-        code, said = Code.DOES_NOT_HOLD, f"refused: {fault}"
-    except accel_oct_checker.Malformed as fault:
-        raise InvalidInputError(str(fault)) from None
-    except accel_oct_checker.LimitReached as fault:
-        code, said = Code.NOT_PROVEN, f"undecided: {fault}"
+    for file in (path, table.data):
+        check_regular(file)
+    command = [sys.executable, str(accel_oct_checker.__file__), "--memory", str(limits.memory)]
+    if limits.time_limit is not None:
+        command += ["--seconds", str(limits.time_limit)]
+    done = subprocess.run(
+        [*command, "--", path, table.data],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        env=os.environ | {"PYTHONUTF8": "1"},
+        check=False,
+    )
+    said = " ".join(done.stdout.split())
+    if done.returncode == 2 and said:
+        raise InvalidInputError(said.removeprefix("malformed: "))
+    code = {0: Code.DONE, 1: Code.DOES_NOT_HOLD}.get(done.returncode, Code.NOT_PROVEN)
+    if not said:  # killed, or ended by a library that found no memory
+        code, said = Code.NOT_PROVEN, f"undecided: the checker ended with code {done.returncode}"
     printed(display, None, said)
     return emit(display, "check", code, proven=code is Code.DONE, finding=said)
 

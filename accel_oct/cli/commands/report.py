@@ -53,6 +53,7 @@ def report(
             sample_weight=data.weights,
             test=test,
             near_optimal=wanted.near_optimal,
+            certificate=wanted.certificate,
             title=wanted.title,
         )
     printed(display, output, f"wrote {output.output}")
