@@ -1,9 +1,9 @@
 """The tree as an ONNX model that takes the cells of the user's table.
 
-Comparisons turn the cells into answers of 0 and 1, a TreeEnsembleRegressor finds the leaf by the answers, and two tables
-give class and probabilities of the leaf. Numbers are compared as doubles: a tree ensemble on the numbers would compare
-them in single precision. A classifier ensemble would predict the class with the largest probability, which under
-constraints and costs is not always the class of the leaf.
+Comparisons turn the cells into answers of 0 and 1, a TreeEnsembleRegressor finds the leaf by the answers, and two
+tables give class and probabilities of the leaf. Numbers are compared as doubles: a tree ensemble on the numbers would
+compare them in single precision. A TreeEnsembleClassifier would predict the class with the largest probability, which
+under constraints and costs is not always the class of the leaf.
 """
 
 from __future__ import annotations
@@ -152,13 +152,6 @@ def _check_texts(inputs: tuple[Input, ...], tree: TreeView, missing_text: str) -
             raise InvalidInputError(f"to_onnx cannot write {shown(text)}, which has a lone surrogate") from None
     if any(isinstance(label, int) and not -(2**63) <= label < 2**63 for label in tree.classes):
         raise InvalidInputError("to_onnx cannot write classes that are whole numbers beyond 64 bits with a sign")
-
-
-def _texts(condition: Condition) -> tuple[str, ...]:
-    """Return the categories that a condition names."""
-    if condition.scale is not None and condition.scale.kind == "ordered":
-        return matching_categories(condition) if condition.test != "is_missing" else ()
-    return (condition.value,) if isinstance(condition.value, str) else condition.values or ()
 
 
 class _Graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from accel_oct._version import __version__
 from accel_oct.encoding.conditions import Condition
@@ -12,6 +12,7 @@ from accel_oct.encoding.values import EXACT
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.inputs import Input, condition_texts, inputs_of, unique_name
 from accel_oct.export.view import NodeView, TreeView, codable_view
+from accel_oct.support.arrays import FloatArray
 from accel_oct.support.files import replacing
 
 _NAMESPACE = "http://www.dmg.org/PMML-4_4"
@@ -64,7 +65,7 @@ def to_pmml(model: Any, path: str | Path | None = None) -> str:
     probabilities = [f"probability({label})" for label in labels]
     taken = {"class", "label", *probabilities}
     inputs = inputs_of(tree, lambda name: unique_name(name or "column", taken))
-    root = ElementTree.Element("PMML", {"xmlns": _NAMESPACE, "version": "4.4"})
+    root = ET.Element("PMML", {"xmlns": _NAMESPACE, "version": "4.4"})
     header = _add(root, "Header")
     _add(header, "Application", name="accel_oct", version=__version__)
     label_type = next(name for kind, name in _LABEL_TYPES if isinstance(tree.classes[0], kind))
@@ -77,14 +78,12 @@ def to_pmml(model: Any, path: str | Path | None = None) -> str:
     output = _add(found, "Output")
     _add(output, "OutputField", name="label", optype="categorical", dataType=label_type, feature="predictedValue")
     for name, label in zip(probabilities, labels, strict=True):
-        _add(
-            *(output, "OutputField"),
-            **{"name": name, "optype": "continuous", "dataType": "double", "feature": "probability", "value": label},
-        )
+        field = _add(output, "OutputField", name=name, optype="continuous", dataType="double", feature="probability")
+        field.set("value", label)
     of_column = {each.column: each for each in inputs}
-    _node(found, tree, tree.nodes[0], None, of_column, labels)
-    ElementTree.indent(root)
-    text = ElementTree.tostring(root, encoding="unicode", xml_declaration=False)
+    _node(found, tree, tree.nodes[0], None, of_column, labels, model.tree_.value[:, 0, :])
+    ET.indent(root)
+    text = ET.tostring(root, encoding="unicode", xml_declaration=False)
     document = f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
     if path is not None:
         with replacing(path) as file:
@@ -92,7 +91,7 @@ def to_pmml(model: Any, path: str | Path | None = None) -> str:
     return document
 
 
-def _dictionary(root: ElementTree.Element, inputs: tuple[Input, ...], labels: list[str], label_type: str) -> None:
+def _dictionary(root: ET.Element, inputs: tuple[Input, ...], labels: list[str], label_type: str) -> None:
     dictionary = _add(root, "DataDictionary", numberOfFields=str(len(inputs) + 1))
     target = _add(dictionary, "DataField", name="class", optype="categorical", dataType=label_type)
     for label in labels:
@@ -104,12 +103,13 @@ def _dictionary(root: ElementTree.Element, inputs: tuple[Input, ...], labels: li
 
 
 def _node(
-    parent: ElementTree.Element,
+    parent: ET.Element,
     tree: TreeView,
     node: NodeView,
     asked: Condition | None,
     inputs: dict[int, Input],
     labels: list[str],
+    shares: FloatArray,
 ) -> None:
     """Add a node and those below it; `asked` is its predicate, None if it takes all that arrive."""
     found = _add(parent, "Node", id=str(node.index), score=labels[node.label], recordCount=repr(node.weight))
@@ -118,16 +118,14 @@ def _node(
     else:
         _predicate(found, inputs[asked.column], asked)
     if node.is_leaf:
-        if node.weight:
-            for label, weight in zip(labels, node.weights, strict=True):
-                share = repr(weight / node.weight)
-                _add(found, "ScoreDistribution", value=label, recordCount=repr(weight), probability=share)
+        for label, weight, share in zip(labels, node.weights, shares[node.index].tolist(), strict=True):
+            _add(found, "ScoreDistribution", value=label, recordCount=repr(weight), probability=repr(share))
         return
-    _node(found, tree, tree.nodes[node.right], node.condition, inputs, labels)
-    _node(found, tree, tree.nodes[node.left], None, inputs, labels)
+    _node(found, tree, tree.nodes[node.right], node.condition, inputs, labels, shares)
+    _node(found, tree, tree.nodes[node.left], None, inputs, labels, shares)
 
 
-def _predicate(parent: ElementTree.Element, given: Input, condition: Condition) -> None:
+def _predicate(parent: ET.Element, given: Input, condition: Condition) -> None:
     if condition.test == "is_missing":
         _add(parent, "SimplePredicate", field=given.name, operator="isMissing")
         return
@@ -158,10 +156,10 @@ def _tests(given: Input, condition: Condition) -> list[tuple[str, str]]:
     return [(operator, _value(limit)) for operator, limit in limits if limit is not None]
 
 
-def _add(parent: ElementTree.Element, tag: str, /, **attributes: str) -> ElementTree.Element:
+def _add(parent: ET.Element, tag: str, /, **attributes: str) -> ET.Element:
     for text in attributes.values():
         _check(text)
-    return ElementTree.SubElement(parent, tag, attributes)
+    return ET.SubElement(parent, tag, attributes)
 
 
 def _value(value: Any) -> str:

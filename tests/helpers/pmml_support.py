@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 _NAMESPACE = "{http://www.dmg.org/PMML-4_4}"
 _PARSERS: dict[str, Callable[[str], Any]] = {
@@ -49,7 +49,7 @@ class PmmlTree:
     """A document; `evaluate` returns class and probabilities of a row."""
 
     def __init__(self, text: str) -> None:
-        root = ElementTree.fromstring(text)
+        root = ET.fromstring(text)
         for element in root.iter():
             assert element.tag.startswith(_NAMESPACE), element.tag
             assert set(element.attrib) <= _ATTRIBUTES[_tag(element)], element.attrib
@@ -93,7 +93,7 @@ class PmmlTree:
         parse = self._parse[self._target]
         return parse(node.attrib["score"]), [{parse(k): v for k, v in shares.items()}[c] for c in self.classes]
 
-    def _holds(self, predicate: ElementTree.Element, row: Mapping[str, Any]) -> bool | None:
+    def _holds(self, predicate: ET.Element, row: Mapping[str, Any]) -> bool | None:
         """True, False, or None for unknown."""
         tag = _tag(predicate)
         assert tag in _PREDICATES
@@ -112,7 +112,7 @@ class PmmlTree:
         return _OPERATORS[operator](row[name], self._parse[name](predicate.attrib["value"]))
 
 
-def _tag(element: ElementTree.Element) -> str:
+def _tag(element: ET.Element) -> str:
     return element.tag.removeprefix(_NAMESPACE)
 
 
