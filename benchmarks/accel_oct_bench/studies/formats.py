@@ -177,27 +177,37 @@ def tried_rows(model: Any, frame: Any, n_rows: int, seed: int = 1) -> Any:
             unseen = rng.choice(np.array([*UNSEEN, *HOSTILE], dtype=object), n_rows)
             values = values.where(rng.random(n_rows) >= 0.05, pd.Series(unseen))
         elif kind == "numeric":
-            limits = {
-                limit for c in model.encoder_.conditions_ if c.column == place for limit in (c.low, c.high, c.value)
-            }
-            near = [np.nextafter(x, to) for x in limits - {None} for to in (-np.inf, x, np.inf)]
-            extreme = rng.choice([*EXTREMES, *near], n_rows)
-            values = values.astype(float).where(rng.random(n_rows) >= 0.1, pd.Series(extreme))
+            extreme = pd.Series(rng.choice([*EXTREMES, *_near_limits(model, place)], n_rows))
+            values = values.astype(float).where(rng.random(n_rows) >= 0.1, extreme)
         elif kind in ("datetime", "duration"):
-            limits = [c.low for c in model.encoder_.conditions_ if c.column == place and c.low is not None]
-            steps = rng.integers(-1, 2, n_rows)
-            if limits:
-                scale = model.encoder_.scales_[place]
-                near = (rng.choice(np.array(limits, dtype=np.int64), n_rows).astype(f"m8[{scale.unit}]")).astype(
-                    "m8[us]"
-                )
-                near = near + steps.astype("m8[us]")
-                if kind == "datetime":
-                    near = pd.Series(np.datetime64(0, "us") + near)
-                    near = near if scale.zone is None else near.dt.tz_localize("UTC").dt.tz_convert(scale.zone)
-                values = values.where(rng.random(n_rows) >= 0.1, pd.Series(near).astype(values.dtype))
+            near = _near_times(model, place, kind, rng, n_rows)
+            if near is not None:
+                values = values.where(rng.random(n_rows) >= 0.1, near.astype(values.dtype))
         columns[name] = values.mask(rng.random(n_rows) < 0.1)
     return pd.DataFrame(columns)
+
+
+def _near_limits(model: Any, column: int) -> list[float]:
+    """Return the limits of the conditions on a column, and their neighbours."""
+    asked = [condition for condition in model.encoder_.conditions_ if condition.column == column]
+    limits = [limit for c in asked for limit in (c.low, c.high, c.value) if limit is not None]
+    return [float(np.nextafter(limit, toward)) for limit in limits for toward in (-np.inf, limit, np.inf)]
+
+
+def _near_times(model: Any, column: int, kind: str, rng: np.random.Generator, n_rows: int) -> Any:
+    """Return times or durations at the thresholds of a column, and a microsecond from them; None if it has none."""
+    import pandas as pd
+
+    low = [c.low for c in model.encoder_.conditions_ if c.column == column and c.low is not None]
+    if not low:
+        return None
+    scale = model.encoder_.scales_[column]
+    counts = rng.choice(np.array(low, dtype=np.int64), n_rows).astype(f"m8[{scale.unit}]").astype("m8[us]")
+    spans = counts + rng.integers(-1, 2, n_rows).astype("m8[us]")
+    if kind == "duration":
+        return pd.Series(spans)
+    times = pd.Series(np.datetime64(0, "us") + spans)
+    return times if scale.zone is None else times.dt.tz_localize("UTC").dt.tz_convert(scale.zone)
 
 
 if __name__ == "__main__":
