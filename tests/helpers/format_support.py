@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from accel_oct import OptimalTreeClassifier
-from accel_oct.encoding import QuantileBucketEncoder, TableEncoder
+from accel_oct.encoding import OneHotCategoryEncoder, QuantileBucketEncoder, TableEncoder
 
 TEXTS = [
     "a",
@@ -76,7 +76,8 @@ def random_model(seed: int, kinds: tuple[str, ...] = KINDS) -> tuple[OptimalTree
     frame = random_table(rng, chosen, 40, new=False)
     labels = LABELS[rng.integers(len(LABELS))]
     y = np.array(labels, dtype=object)[rng.integers(0, len(labels), 40)].tolist()
-    encoder: Any = ["auto", TableEncoder(), TableEncoder(QuantileBucketEncoder(4))][rng.integers(3)]
+    few = TableEncoder(categorical=OneHotCategoryEncoder(4))  # all other categories are infrequent
+    encoder: Any = ["auto", TableEncoder(), TableEncoder(QuantileBucketEncoder(4)), few][rng.integers(4)]
     weights = {label: float(rng.integers(1, 6)) for label in set(y)}  # leaves that are against the majority
     model = OptimalTreeClassifier(3, 0.0, encoder=encoder, class_weight=weights).fit(frame, y)
     return model, [frame, random_table(rng, chosen, 40, new=True)]
