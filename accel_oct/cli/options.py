@@ -336,8 +336,24 @@ class DrawingOptions(Group):
     """Format of `show`."""
 
     format: Annotated[
-        Literal["text", "dot", "svg", "png", "html", "python", "sql"] | None,
+        Literal[
+            "text", "dot", "svg", "png", "html", "table", "table-csv", "table-html", "python", "sql", "onnx", "pmml"
+        ]
+        | None,
         Option("--format", "-f", help="Format; by default that of --output, else text.", show_default=False),
+    ] = None
+    dialect: Annotated[
+        Literal["ansi", "postgres", "duckdb", "sqlite", "mysql", "bigquery"] | None,
+        Option("--dialect", help="Database of --format sql; by default ansi.", show_default=False),
+    ] = None
+    missing_text: Annotated[
+        str | None,
+        Option(
+            "--missing-text",
+            metavar="TEXT",
+            help="Text of a missing cell for --format onnx; by default empty.",
+            show_default=False,
+        ),
     ] = None
 
 

@@ -18,7 +18,17 @@ from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.errors import as_invalid_input
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.in_pieces import in_memory_only, outputs_by_batch
-from accel_oct.export import to_html, to_json, to_sklearn, to_text
+from accel_oct.export import (
+    DecisionTable,
+    to_html,
+    to_json,
+    to_onnx,
+    to_pmml,
+    to_sklearn,
+    to_sql,
+    to_table,
+    to_text,
+)
 from accel_oct.pieces.detection import is_in_pieces, is_source
 from accel_oct.solving.result import Result, Scope
 from accel_oct.tree.fitted_tree import FittedTree
@@ -181,6 +191,22 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the fitted classifier as JSON text, written to a file if `path` is given."""
         return to_json(self, path)
+
+    def to_onnx(self, path: str | Path | None = None, *, missing_text: str = "") -> bytes:
+        """Return the tree as an ONNX model, written to a file if `path` is given; see `accel_oct.export.to_onnx`."""
+        return to_onnx(self, path, missing_text=missing_text)
+
+    def to_pmml(self, path: str | Path | None = None) -> str:
+        """Return the tree as a PMML document, written to a file if `path` is given; see `accel_oct.export.to_pmml`."""
+        return to_pmml(self, path)
+
+    def to_sql(self, *, column: str | None = None, dialect: str = "ansi") -> str:
+        """Return the tree as an SQL expression; see `accel_oct.export.to_sql`."""
+        return to_sql(self, column=column, dialect=dialect)
+
+    def to_table(self) -> DecisionTable:
+        """Return the tree as a decision table, one row per leaf; see `accel_oct.export.to_table`."""
+        return to_table(self)
 
     def to_sklearn(self, *, encoded: bool | None = None, values: str = "shares") -> Any:
         """Return an equivalent `DecisionTreeClassifier`, or a pipeline with one; see `accel_oct.export`."""

@@ -81,12 +81,38 @@ def test_predict_takes_columns_by_name(data: Path, model: Path, tmp_path: Path) 
         ("html", "<div"),
         ("python", "def predict(row)"),
         ("sql", "CASE WHEN"),
+        ("pmml", "<TreeModel"),
+        ("table", "class  probability"),
+        ("table-csv", ",class,probability"),
+        ("table-html", "<table"),
     ],
 )
 def test_show(model: Path, form: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every form on standard output."""
     assert main(["show", str(model), "--format", form]) == 0
     assert expected in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("tree.onnx", b"\x08"), ("tree.pmml", b"<?xml"), ("tree.csv", b"age,"), ("tree.sql", b"CASE WHEN")],
+)
+def test_show_takes_the_format_of_the_ending(model: Path, tmp_path: Path, name: str, start: bytes) -> None:
+    """ONNX, PMML, a decision table and SQL."""
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'accel-oct[onnx]'")
+    assert main(["show", str(model), "-o", str(tmp_path / name)]) == 0
+    assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_show_has_options_of_formats(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The dialect of SQL, which other formats refuse; ONNX needs a file."""
+    assert main(["show", str(model), "--format", "sql", "--dialect", "mysql"]) == 0
+    assert "CASE WHEN `age`" in capsys.readouterr().out
+    for arguments in (["--dialect", "mysql"], ["-f", "pmml", "--missing-text", "?"]):
+        assert main(["show", str(model), *arguments]) == 2
+        assert "belongs to --format" in capsys.readouterr().err
+    assert main(["show", str(model), "-f", "onnx"]) == 2
+    assert "--format onnx needs --output" in capsys.readouterr().err
 
 
 def test_show_draws(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

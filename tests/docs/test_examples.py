@@ -76,7 +76,7 @@ PAGES = {
     "tutorial.md": 10,
     "guides/choose-a-backend.md": 2,
     "guides/deep-trees-on-a-cluster.md": 2,
-    "guides/deploy.md": 6,
+    "guides/deploy.md": 9,
     "guides/fair-lending.md": 8,
     "guides/few-measurements.md": 5,
     "guides/large-tables.md": 1,

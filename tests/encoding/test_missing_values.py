@@ -192,7 +192,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-@given(tables(), st.sampled_from(ENCODERS), st.sampled_from(["portable", "sqlite"]))
+@given(tables(), st.sampled_from(ENCODERS), st.sampled_from(["ansi", "sqlite"]))
 def test_sqlite_says_what_is_predicted(data: Data, encoder: Any, dialect: str) -> None:
     """NULL, NaN (which SQLite keeps as NULL), and names and text with quotes."""
     model, tried = fitted(data, encoder)
@@ -249,13 +249,13 @@ def test_polars_frames_and_rows() -> None:
     assert [namespace["predict"](row) for row in frame.iter_rows(named=True)] == model.predict(frame).tolist()
 
 
-@pytest.mark.parametrize("dialect", ["portable", "sqlite"])
+@pytest.mark.parametrize("dialect", ["ansi", "sqlite"])
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_thresholds_in_sql_are_exact(dialect: str, values: list[float]) -> None:
     """The number that is written is the number that is read, to the last bit: SQLite by quotients, DuckDB by itself."""
-    from accel_oct.export.sql import _literal
+    from accel_oct.export.sql import DIALECTS, _literal
 
-    written = ", ".join(_literal(value, dialect) for value in values)
+    written = ", ".join(_literal(value, DIALECTS[dialect]) for value in values)
     if dialect == "sqlite":
         connection = sqlite3.connect(":memory:")
     else:
@@ -272,7 +272,7 @@ def test_sql_refuses_what_it_cannot_write() -> None:
     with pytest.raises(InvalidInputError, match="NUL"):
         to_sql(model)
     with pytest.raises(InvalidInputError, match="dialect must be one of"):
-        to_sql(model, dialect="mysql")
+        to_sql(model, dialect="oracle")
     with pytest.raises(InvalidInputError, match="lone surrogate"):
         to_sql(OptimalTreeClassifier(max_depth=0).fit([[1.0]], [0]), column="\ud800")
 

@@ -70,7 +70,7 @@ MAY_IMPORT = {
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.
-LATE_PACKAGES = {"dask", "distributed", "matplotlib", "pandas", "pyarrow", "rich", "scipy", "sklearn"}
+LATE_PACKAGES = {"dask", "distributed", "matplotlib", "onnx", "pandas", "pyarrow", "rich", "scipy", "sklearn"}
 
 
 def layer_of(module: str) -> str:

@@ -1,4 +1,4 @@
-"""``accel-oct show``: print a tree as text, picture or code."""
+"""``accel-oct show``: print a tree as text, table, picture or code, or write it for other programs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from accel_oct.cli.commands.models import read_model
 from accel_oct.cli.commands.output import check_output, emit, writing
 from accel_oct.cli.options import DisplayOptions, DrawingOptions, ModelFile, OutputOptions
 from accel_oct.errors import InvalidInputError
-from accel_oct.export import to_dot, to_html, to_python, to_sql, to_text
+from accel_oct.export import to_dot, to_html, to_onnx, to_pmml, to_python, to_sql, to_table, to_text
 
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "text": to_text,
     "dot": to_dot,
     "html": to_html,
+    "table": lambda model: to_table(model).to_text(),
+    "table-csv": lambda model: to_table(model).to_csv(),
+    "table-html": lambda model: to_table(model).to_html(),
     "python": to_python,
-    "sql": to_sql,
+    "pmml": to_pmml,
 }
+_BINARY = ("png", "onnx")
 _ENDINGS = {
     ".txt": "text",
     ".dot": "dot",
@@ -29,6 +33,9 @@ _ENDINGS = {
     ".html": "html",
     ".py": "python",
     ".sql": "sql",
+    ".onnx": "onnx",
+    ".pmml": "pmml",
+    ".csv": "table-csv",
 }
 
 
@@ -38,10 +45,15 @@ def show(file: ModelFile, drawing: DrawingOptions, output: OutputOptions, displa
     target = output.output
     ending = next((name for end, name in _ENDINGS.items() if target and target.lower().endswith(end)), "text")
     form = drawing.format or ending
-    if form == "png" and target is None:
-        raise InvalidInputError("--format png needs --output")
-    model = read_model(file).model
-    content = _picture(model, form) if form in ("svg", "png") else _TEXTS[form](model).rstrip("\n") + "\n"
+    if form in _BINARY and target is None:
+        raise InvalidInputError(f"--format {form} needs --output")
+    for option, value, only in (
+        ("--dialect", drawing.dialect, "sql"),
+        ("--missing-text", drawing.missing_text, "onnx"),
+    ):
+        if value is not None and form != only:
+            raise InvalidInputError(f"{option} belongs to --format {only}, not to {form}")
+    content = _content(read_model(file).model, form, drawing)
     if target is not None or not display.json:
         with writing(target, binary=isinstance(content, bytes)) as written:
             written.write(content)
@@ -53,6 +65,15 @@ def show(file: ModelFile, drawing: DrawingOptions, output: OutputOptions, displa
         content=None if isinstance(content, bytes) else content,
         output=target,
     )
+
+
+def _content(model: Any, form: str, drawing: DrawingOptions) -> str | bytes:
+    if form in ("svg", "png"):
+        return _picture(model, form)
+    if form == "onnx":
+        return to_onnx(model, missing_text=drawing.missing_text or "")
+    text = to_sql(model, dialect=drawing.dialect or "ansi") if form == "sql" else _TEXTS[form](model)
+    return text.rstrip("\n") + "\n"
 
 
 def _picture(model: Any, form: str) -> str | bytes:
