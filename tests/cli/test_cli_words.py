@@ -77,7 +77,7 @@ def test_objectives_are_understood() -> None:
         ("recall(high, at_least=1/2)", "recall: at_least: '1 / 2' is no number"),
         ("recall(very-high, at_least=1)", "'very - high' is no number, word, text in quotes"),
         ("recall(high at_least=1)", "is not of the form name(argument=value)"),
-        ("statistical_parity(marital status)", 'a name that is more than one word needs quotes, as in "marital status"'),
+        ("statistical_parity(marital status)", 'more than one word needs quotes, as in "marital status"'),
         ("statistical_parity(sex=male)", "no argument 'sex'; it takes group, at_most, positive; a name that is more"),
         ("max_leaves(3", "is not of the form"),
         ("", "is not of the form"),
