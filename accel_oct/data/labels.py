@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from accel_oct.errors import InvalidInputError
 
 
-def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the sorted distinct labels of `y`, and the index of each sample's label.
+def encode_labels(y: Any, n_samples: int, name: str = "y") -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the sorted distinct labels of `y`, and the index of each sample's label; `name` is that of y in errors.
 
     Raises
     ------
@@ -20,7 +20,7 @@ def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int6
         When `y` is not one-dimensional, has the wrong length, holds missing or infinite values, or
         mixes types that have no common order.
     """
-    labels = one_dimensional(y, "y", n_samples)
+    labels = one_dimensional(y, name, n_samples)
     if labels.dtype.kind == "O":
         labels = _plain_labels(labels)
     missing = labels != labels
@@ -28,11 +28,11 @@ def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int6
         missing = ~np.isfinite(labels)
     if np.any(missing):
         row = int(np.flatnonzero(missing)[0])
-        raise InvalidInputError(f"y has a missing or infinite value in row {row}")
+        raise InvalidInputError(f"{name} has a missing or infinite value in row {row}")
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:
-        raise InvalidInputError("y mixes labels of types that cannot be ordered") from None
+        raise InvalidInputError(f"{name} mixes labels of types that cannot be ordered") from None
     return classes, codes.reshape(-1).astype(np.int64)
 
 
