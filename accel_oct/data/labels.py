@@ -22,7 +22,7 @@ def encode_labels(y: Any, n_samples: int, name: str = "y") -> tuple[NDArray[Any]
     """
     labels = one_dimensional(y, name, n_samples)
     if labels.dtype.kind == "O":
-        labels = _plain_labels(labels)
+        labels = _plain_labels(labels, name)
     missing = labels != labels
     if labels.dtype.kind == "f":
         missing = ~np.isfinite(labels)
@@ -94,21 +94,21 @@ def _object_array(values: Sequence[Any]) -> NDArray[Any]:
     return array
 
 
-def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
+def _plain_labels(labels: NDArray[Any], name: str = "y") -> NDArray[Any]:
     values = labels.tolist()
     for row, value in enumerate(values):
         if is_missing(value):
-            raise InvalidInputError(f"y has a missing value in row {row}")
+            raise InvalidInputError(f"{name} has a missing value in row {row}")
     kinds = set(map(type, values))
     if all(issubclass(kind, str) for kind in kinds):
         array: NDArray[Any] = np.array(values, dtype=np.str_)
         if array.tolist() != values:
-            raise InvalidInputError("y has a label that ends in a NUL character, which NumPy would cut off")
+            raise InvalidInputError(f"{name} has a label that ends in a NUL character, which NumPy would cut off")
         return array
     if all(issubclass(kind, bool | int | float | np.number | np.bool_) for kind in kinds):
         array = np.array(values)
         if array.dtype.kind == "f" and any(isinstance(v, int | np.integer) and float(v) != v for v in values):
-            raise InvalidInputError("y mixes floats with whole numbers that are too large to be exact as floats")
+            raise InvalidInputError(f"{name} mixes floats with whole numbers that are too large to be exact as floats")
         return array
     return labels
 

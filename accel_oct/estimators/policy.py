@@ -86,8 +86,8 @@ class OptimalPolicyTree(OptimalTreeModel):
         right if either model is.
     outcome_model : regressor or classifier of scikit-learn, or None
         Fitted for each treatment on the rows that received it. A classifier needs outcomes of 0 and 1, and its
-        probability of 1 is used. None: ``RandomForestRegressor(min_samples_leaf=5)``. Models receive all columns of X as numbers:
-        categories as columns of 0 and 1, missing values as the median beside a column that marks them.
+        probability of 1 is used. None: ``RandomForestRegressor(min_samples_leaf=5)``. Models receive all columns of X
+        as numbers: categories as columns of 0 and 1, missing values as the median beside a column that marks them.
     propensity_model : classifier of scikit-learn, or None
         Predicts the probability of each treatment. None: logistic regression. In a trial with equal chances for all
         rows, ``DummyClassifier()`` uses the shares of the treatments.
@@ -140,6 +140,7 @@ class OptimalPolicyTree(OptimalTreeModel):
     """
 
     rewards_: FloatArray
+    _score_models: ScoreModels | None
     objective: Any = MeanReward()
     class_weight: Any = None
     config: Any = "default"
@@ -461,7 +462,7 @@ def _treatments(treatment: Any, n_rows: int) -> tuple[NDArray[Any], IntArray]:
         )
     if len(treatments) < 2:
         raise InvalidInputError(
-            f"treatment has a single value, {shown(treatments[0])}: a policy needs at least two treatments"
+            f"treatment has a single value, {shown(treatments.tolist()[0])}: a policy needs at least two treatments"
         )
     return treatments, codes
 
@@ -488,6 +489,8 @@ def _reward_matrix(
             f"rewards must have one row per row of X, {n_rows} in all, and a column for each of at least two "
             f"treatments, got the shape {values.shape}"
         )
+    if known is not None and n_treatments != len(known):
+        raise InvalidInputError(f"rewards must have a column for each treatment of the policy, {shown(known.tolist())}")
     matrix = numbers(values, (n_rows, n_treatments), "rewards")
     if treatments is None:
         treatments = names if names is not None else known if known is not None else np.arange(n_treatments)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
@@ -113,9 +114,8 @@ class ScoreSettings:
             fewest = int(counts.argmin())
             if counts[fewest] < splitter.n_splits:
                 raise InvalidInputError(
-                    f"treatment: only {counts[fewest]} row{'' if counts[fewest] == 1 else 's'} received "
-                    f"{shown(trial.treatments[fewest])}, which is fewer than the {splitter.n_splits} folds of cv: lower "
-                    "cv, or leave out the rows of this treatment"
+                    f"treatment: {shown(trial.treatments.tolist()[fewest])} has fewer rows ({counts[fewest]}) than the "
+                    f"{splitter.n_splits} folds of cv: lower cv, or leave out the rows of this treatment"
                 )
         seen = np.zeros(len(trial.codes), dtype=np.int64)
         for train, held_out in splitter.split(X, trial.codes):
@@ -146,22 +146,19 @@ class ScoreModels:
 
     def scores(self, trial: Trial) -> FloatArray:
         """Return the scores of other rows than those that the models were fitted on, (n_samples, n_treatments)."""
-        X = self.matrix.read(trial.table)
-        return _combined(trial, self.settings, self.outcome_means(X), self.propensity(X))
+        X, settings = self.matrix.read(trial.table), self.settings
+        means = self.outcome_means(X) if settings.uses_outcomes else None
+        return _combined(trial, settings, means, self.propensity(X) if settings.uses_propensities else None)
 
-    def outcome_means(self, X: FloatArray) -> FloatArray | None:
-        """Return the estimated mean outcome of each row under each treatment; None if the method uses none."""
-        if not self.outcomes:
-            return None
+    def outcome_means(self, X: FloatArray) -> FloatArray:
+        """Return the estimated mean outcome of each row under each treatment."""
         means = np.column_stack([_mean(model, X) for model in self.outcomes])
         if not np.isfinite(means).all():
             raise InvalidInputError("outcome_model predicts a NaN or infinite outcome")
         return means
 
-    def propensity(self, X: FloatArray) -> FloatArray | None:
-        """Return the estimated probability of each treatment; None if the method uses none."""
-        if self.propensities is None:
-            return None
+    def propensity(self, X: FloatArray) -> FloatArray:
+        """Return the estimated probability of each treatment."""
         found = np.asarray(self.propensities.predict_proba(X), dtype=np.float64)
         if found.shape != (len(X), len(self.treatments)) or not np.isfinite(found).all() or (found < 0).any():
             raise InvalidInputError("propensity_model: predict_proba must return a probability for each treatment")
@@ -195,9 +192,10 @@ def _combined(
         own = np.maximum(propensities[rows, received], settings.clip)
         if not own.all():
             row = int(np.flatnonzero(own == 0)[0])
+            label = trial.treatments.tolist()[received[row]]
             raise InvalidInputError(
-                f"propensity_model: row {row} received {shown(trial.treatments[received[row]])} with an estimated "
-                "probability of 0; give clip a value above 0, or use method='direct'"
+                f"propensity_model: row {row} received {shown(label)} with an estimated probability of 0; give clip a "
+                "value above 0, or use method='direct'"
             )
         scores[rows, received] += (trial.outcome - scores[rows, received]) / own
     return scores
@@ -234,21 +232,11 @@ def _propensity_model(settings: ScoreSettings) -> Any:
     return clone(settings.propensity_model)
 
 
-class _Constant:
-    """Model of an outcome of 0 and 1 that has one value in the training rows, on which classifiers cannot be fitted."""
-
-    def __init__(self, value: float) -> None:
-        self.value = value
-
-    def predict(self, X: FloatArray) -> FloatArray:
-        return np.full(len(X), self.value)
-
-
 def _fit(model: Any, X: FloatArray, y: Any, weights: FloatArray | None, own: Any, name: str) -> Any:
     """Fit a model with the weights of its rows."""
     if name == "outcome_model" and is_classifier(model):
         if (y == y[0]).all():
-            return _Constant(float(y[0]))
+            return DummyRegressor().fit(X, y)  # classifiers cannot be fitted to a single class
         y = y.astype(np.int64)
     if weights is None:
         return model.fit(X, y)
@@ -271,7 +259,7 @@ def _warn_of_overlap(trial: Trial, propensities: FloatArray, clip: float) -> Non
     place = int(shares.argmax())
     if shares[place] > _SHARE_WITHOUT_OVERLAP:
         warnings.warn(
-            f"treatment {shown(trial.treatments[place])} has an estimated probability below {clip:g} for "
+            f"treatment {shown(trial.treatments.tolist()[place])} has an estimated probability below {clip:g} for "
             f"{shares[place]:.0%} of the rows: what it would bring there is extrapolated; leave out rows that cannot "
             "receive it",
             UserWarning,
