@@ -20,12 +20,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
 from accel_oct.encoding.model_matrix import ModelMatrix
@@ -107,6 +101,8 @@ class ScoreSettings:
 
     def folds(self, trial: Trial, X: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the training and the held-out rows of each fold; every training set has every treatment."""
+        from sklearn.model_selection import StratifiedKFold
+
         splitter = self.cv
         if not hasattr(splitter, "split"):
             splitter = StratifiedKFold(int(splitter), shuffle=True, random_state=self.random_state)
@@ -220,6 +216,8 @@ def _fitted(trial: Trial, settings: ScoreSettings, matrix: ModelMatrix, X: Float
 
 def _outcome_model(settings: ScoreSettings, outcome: FloatArray) -> Any:
     if settings.outcome_model is None:
+        from sklearn.ensemble import RandomForestRegressor
+
         return RandomForestRegressor(min_samples_leaf=5, random_state=settings.random_state)
     if is_classifier(settings.outcome_model) and not np.isin(outcome, (0.0, 1.0)).all():
         raise InvalidInputError("outcome_model is a classifier, which needs outcomes of 0 and 1; use a regressor")
@@ -228,12 +226,19 @@ def _outcome_model(settings: ScoreSettings, outcome: FloatArray) -> Any:
 
 def _propensity_model(settings: ScoreSettings) -> Any:
     if settings.propensity_model is None:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import StandardScaler
+
         return Pipeline([("scale", StandardScaler()), ("logistic", LogisticRegression(max_iter=1000))])
     return clone(settings.propensity_model)
 
 
 def _fit(model: Any, X: FloatArray, y: Any, weights: FloatArray | None, own: Any, name: str) -> Any:
     """Fit a model with the weights of its rows."""
+    from sklearn.dummy import DummyRegressor
+    from sklearn.pipeline import Pipeline
+
     if name == "outcome_model" and is_classifier(model):
         if (y == y[0]).all():
             return DummyRegressor().fit(X, y)  # classifiers cannot be fitted to a single class
