@@ -36,9 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = ["age,dose,arm,result"]
     for _ in range(80):
         age, arm = int(rng.integers(20, 80)), str(rng.choice(["drug", "none"]))
-        rows.append(
-            f"{age},{rng.integers(1, 9)},{arm},{(age > 50) * (arm == 'drug') + rng.normal():.3f}"
-        )
+        rows.append(f"{age},{rng.integers(1, 9)},{arm},{(age > 50) * (arm == 'drug') + rng.normal():.3f}")
     for name, chosen in (("trial", rows[:61]), ("follow_up", [rows[0], *rows[61:]])):
         (folder / f"{name}.csv").write_text("\n".join(chosen) + "\n", encoding="utf-8")
     (folder / "run.toml").write_text('[data]\npath = "patients.csv"\ntarget = "class"\n', encoding="utf-8")

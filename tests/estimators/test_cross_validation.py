@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-import accel_oct.estimators.optimal
 import accel_oct.estimators.families
 import accel_oct.estimators.folds
+import accel_oct.estimators.optimal
 from accel_oct import OptimalTreeClassifierCV, Solver
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import UnknownBackendError

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,10 +66,10 @@ def compare(options: Any) -> None:
             X, treatment, outcome, chance, predicted = trial(n_rows, options.columns, n_treatments, seed)
             rewards = scores(method, treatment, outcome, chance, predicted)
             policy = OptimalPolicyTree(depth, encoder=None)
-            _, spent = timed(lambda policy=policy, X=X, rewards=rewards: policy.fit_rewards(X, rewards))
+            _, spent = timed(partial(policy.fit_rewards, X, rewards))
             streed = STreeDPrescriptivePolicyGenerator(max_depth=depth, teacher_method=method)
             given = np.column_stack([treatment, outcome, chance, predicted])
-            _, other = timed(lambda streed=streed, X=X, given=given: streed.fit(X.astype(np.int32), given))
+            _, other = timed(partial(streed.fit, X.astype(np.int32), given))
             assigned = [policy.predict(X), np.asarray(streed.predict(X.astype(np.int32)), dtype=np.int64)]
             means = [float(rewards[np.arange(n_rows), each].mean()) for each in assigned]
             if policy.status_ != "optimal":
@@ -106,7 +107,7 @@ def budgets(options: Any) -> None:
             kept = trees[(trees == 1).sum(axis=1) <= limit * 60]
             best = max(float(rewards[np.arange(60), each].mean()) for each in kept)
             policy = OptimalPolicyTree(2, encoder=None, constraints=[PositiveBudget(limit, positive=1)])
-            _, spent = timed(lambda policy=policy, X=X, rewards=rewards: policy.fit_rewards(X, rewards))
+            _, spent = timed(partial(policy.fit_rewards, X, rewards))
             if policy.status_ != "optimal" or (policy.predict(X) == 1).sum() > limit * 60:
                 raise SystemExit(f"not proven, or not within the budget: {policy.status_}")
             own = float(rewards[np.arange(60), policy.predict(X)].mean())
