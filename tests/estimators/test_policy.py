@@ -157,6 +157,11 @@ def test_treatments_are_sorted_with_their_rewards() -> None:
     assigned = by_name.predict(X)
     np.testing.assert_array_equal(assigned, listed.predict(X))
     assert np.where(assigned == "new", rewards[:, 0], rewards[:, 1]).mean() == pytest.approx(by_name.objective_)
+    three = pd.DataFrame(numeric_case(1, 3)[1], columns=["c", "a", "b"])
+    model = OptimalPolicyTree(2).fit_rewards(X, three)
+    np.testing.assert_array_equal(model.rewards_, three[["a", "b", "c"]])
+    own = [row[label] for (_, row), label in zip(three.iterrows(), model.predict(X), strict=True)]
+    assert model.value(X, rewards=three).estimate == pytest.approx(np.mean(own)) == pytest.approx(model.objective_)
 
 
 def test_mean_rewards_at_every_node() -> None:
