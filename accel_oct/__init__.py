@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from accel_oct.data.tally import Tally
     from accel_oct.estimators.classifier import OptimalTreeClassifier
     from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
+    from accel_oct.estimators.policy import OptimalPolicyTree
+    from accel_oct.estimators.policy_scores import Estimate, PolicyValue
     from accel_oct.estimators.trade_off import TradeOff, TradeOffPoint, trade_off
     from accel_oct.io.tables import read_table
     from accel_oct.mip.options import Solver
@@ -31,12 +33,15 @@ __all__ = [
     "ClosestTree",
     "Config",
     "EncodedTable",
+    "Estimate",
     "Frontier",
     "FrontierPoint",
     "NearOptimalTree",
     "NearOptimalTrees",
+    "OptimalPolicyTree",
     "OptimalTreeClassifier",
     "OptimalTreeClassifierCV",
+    "PolicyValue",
     "Result",
     "Solver",
     "Tally",
@@ -58,12 +63,15 @@ _HOMES = {
     "ClosestTree": "accel_oct.solving.closest",
     "Config": "accel_oct.solving.config",
     "EncodedTable": "accel_oct.data.encoded_table",
+    "Estimate": "accel_oct.estimators.policy_scores",
     "Frontier": "accel_oct.solving.frontier",
     "FrontierPoint": "accel_oct.solving.frontier",
     "NearOptimalTree": "accel_oct.solving.near_optimal",
     "NearOptimalTrees": "accel_oct.solving.near_optimal",
+    "OptimalPolicyTree": "accel_oct.estimators.policy",
     "OptimalTreeClassifier": "accel_oct.estimators.classifier",
     "OptimalTreeClassifierCV": "accel_oct.estimators.cross_validated",
+    "PolicyValue": "accel_oct.estimators.policy_scores",
     "Result": "accel_oct.solving.result",
     "Solver": "accel_oct.mip.options",
     "Tally": "accel_oct.data.tally",

@@ -85,6 +85,21 @@ COMMANDS = (
         "families",
     ),
     Command(
+        "policy",
+        "Find the optimal policy tree: a treatment for each row.",
+        (
+            opt.TableOptions,
+            opt.PolicyOptions,
+            opt.TreeOptions,
+            opt.RuleOptions,
+            opt.EncoderOptions,
+            opt.LimitOptions,
+            opt.OutputOptions,
+            opt.DisplayOptions,
+        ),
+        _FIND,
+    ),
+    Command(
         "predict",
         "Classify the rows of a table.",
         (opt.ModelFile, opt.TableOptions, opt.PredictionOptions, opt.OutputOptions, opt.DisplayOptions),

@@ -38,7 +38,7 @@ class Group:
 
 
 _READING, _TREE, _ENCODING, _SOLVING = "Reading the table", "The tree", "Columns to binary features", "Solving"
-_VALIDATING = "Cross-validation"
+_VALIDATING, _REWARDS = "Cross-validation", "Rewards"
 
 
 def _option(*names: str, help: str, panel: str, metavar: str | None = None) -> Any:
@@ -102,6 +102,40 @@ class TargetOptions(Group):
     sample_weight: Annotated[
         str | None,
         _option("--sample-weight", metavar="COLUMN", help="Column of the sample weights.", panel=_READING),
+    ] = None
+
+
+@dataclass(frozen=True)
+class PolicyOptions(Group):
+    """Treatments, outcomes, and the estimation of rewards."""
+
+    treatment: Annotated[
+        str, _option("--treatment", "-t", metavar="COLUMN", help="Column of the treatment received.", panel=_READING)
+    ]
+    outcome: Annotated[
+        str, _option("--outcome", "-y", metavar="COLUMN", help="Column of the outcome, a number.", panel=_READING)
+    ]
+    sample_weight: Annotated[
+        str | None,
+        _option("--sample-weight", metavar="COLUMN", help="Column of the sample weights.", panel=_READING),
+    ] = None
+    test: Annotated[
+        str | None,
+        _option("--test", metavar="FILE", help="File with other rows, on which the policy is valued.", panel=_READING),
+    ] = None
+    method: Annotated[
+        Literal["doubly-robust", "direct", "inverse-propensity"],
+        _option("--method", help="Estimate of rewards; doubly-robust by default.", panel=_REWARDS),
+    ] = "doubly-robust"
+    minimise: Annotated[bool, _option("--minimise", help="Small outcomes are good.", panel=_REWARDS)] = False
+    treatment_cost: Annotated[
+        list[str] | None,
+        _option(
+            "--treatment-cost",
+            metavar="LABEL=COST",
+            help="Cost of a treatment in the unit of the outcome; repeatable.",
+            panel=_REWARDS,
+        ),
     ] = None
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from accel_oct.errors import InvalidInputError
 
 
-def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the sorted distinct labels of `y`, and the index of each sample's label.
+def encode_labels(y: Any, n_samples: int, name: str = "y") -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the sorted distinct labels of `y`, and the index of each sample's label; `name` is that of y in errors.
 
     Raises
     ------
@@ -20,19 +20,19 @@ def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int6
         When `y` is not one-dimensional, has the wrong length, holds missing or infinite values, or
         mixes types that have no common order.
     """
-    labels = one_dimensional(y, "y", n_samples)
+    labels = one_dimensional(y, name, n_samples)
     if labels.dtype.kind == "O":
-        labels = _plain_labels(labels)
+        labels = _plain_labels(labels, name)
     missing = labels != labels
     if labels.dtype.kind == "f":
         missing = ~np.isfinite(labels)
     if np.any(missing):
         row = int(np.flatnonzero(missing)[0])
-        raise InvalidInputError(f"y has a missing or infinite value in row {row}")
+        raise InvalidInputError(f"{name} has a missing or infinite value in row {row}")
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:
-        raise InvalidInputError("y mixes labels of types that cannot be ordered") from None
+        raise InvalidInputError(f"{name} mixes labels of types that cannot be ordered") from None
     return classes, codes.reshape(-1).astype(np.int64)
 
 
@@ -94,21 +94,21 @@ def _object_array(values: Sequence[Any]) -> NDArray[Any]:
     return array
 
 
-def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
+def _plain_labels(labels: NDArray[Any], name: str = "y") -> NDArray[Any]:
     values = labels.tolist()
     for row, value in enumerate(values):
         if is_missing(value):
-            raise InvalidInputError(f"y has a missing value in row {row}")
+            raise InvalidInputError(f"{name} has a missing value in row {row}")
     kinds = set(map(type, values))
     if all(issubclass(kind, str) for kind in kinds):
         array: NDArray[Any] = np.array(values, dtype=np.str_)
         if array.tolist() != values:
-            raise InvalidInputError("y has a label that ends in a NUL character, which NumPy would cut off")
+            raise InvalidInputError(f"{name} has a label that ends in a NUL character, which NumPy would cut off")
         return array
     if all(issubclass(kind, bool | int | float | np.number | np.bool_) for kind in kinds):
         array = np.array(values)
         if array.dtype.kind == "f" and any(isinstance(v, int | np.integer) and float(v) != v for v in values):
-            raise InvalidInputError("y mixes floats with whole numbers that are too large to be exact as floats")
+            raise InvalidInputError(f"{name} mixes floats with whole numbers that are too large to be exact as floats")
         return array
     return labels
 

@@ -1,4 +1,4 @@
-"""Base class of the classifiers: check and encode the training data, and store the fitted tree."""
+"""Base classes of the estimators: check and encode the training data, and store the fitted tree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.every_split import unlimited_depth_error
-from accel_oct.estimators.fitted import FittedClassifier, feature_names, transformed
+from accel_oct.estimators.fitted import FittedClassifier, FittedModel, feature_names, transformed
 from accel_oct.estimators.in_pieces import (
     column_table,
     gathered_for_fit,
@@ -58,7 +58,7 @@ from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree.fitted_tree import FittedTree
 
-Classifier = TypeVar("Classifier", bound="TreeClassifier")
+Model = TypeVar("Model", bound="TreeModel")
 
 _NESTED = ("constraints__", "objective__", "solver__")
 
@@ -72,8 +72,8 @@ _OTHER_OBJECTIVES = 1 / 10
 """Factor on the time of one search if the objective needs several searches."""
 
 
-class TreeClassifier(FittedClassifier):
-    """A classifier that checks and encodes its training data and stores the tree that was found."""
+class TreeModel(FittedModel):
+    """An estimator that checks and encodes its training data and stores the tree that was found."""
 
     max_depth: Any
     leaf_penalty: float
@@ -359,9 +359,9 @@ class TreeClassifier(FittedClassifier):
         self.status_ = result.status
         self.constraints_ = ConstraintTable.of(result, self.proof_)
 
-    def _like(self: Classifier) -> Classifier:
+    def _like(self: Model) -> Model:
         """Return an unfitted classifier with the same parameters and the same fitted encoder."""
-        other: Classifier = clone(self)
+        other: Model = clone(self)
         for name in ("classes_", "encoder_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(other, name, getattr(self, name))
@@ -374,7 +374,7 @@ class TreeClassifier(FittedClassifier):
         found: dict[str, Any] = super().get_params(deep=deep)
         return {**found, **nested_parameters(self.constraints, self.objective, self.solver)} if deep else found
 
-    def set_params(self, **params: Any) -> TreeClassifier:
+    def set_params(self, **params: Any) -> TreeModel:
         """Set parameters, including nested ones such as ``constraints__0__at_most`` and ``solver__threads``.
 
         Constraints, objective and solver are immutable: a nested parameter replaces the value that holds it.
@@ -386,3 +386,7 @@ class TreeClassifier(FittedClassifier):
             found = with_nested(self.constraints, self.objective, self.solver, changes)
             self.constraints, self.objective, self.solver = found
         return self
+
+
+class TreeClassifier(FittedClassifier, TreeModel):
+    """A classifier that checks and encodes its training data and stores the tree that was found."""

@@ -54,6 +54,16 @@ def given_data(
     return _without_columns(table, names, _column(table, y), [y], sample_weight, sensitive_features, like)
 
 
+def taken_column(X: Any, name: str, argument: str) -> tuple[Any, Any]:
+    """Return a table without one of its columns, and that column; `argument` is named in errors."""
+    if not (isinstance(X, Table) or is_frame(X)):
+        raise InvalidInputError(f"{argument} is {shown(name)}, the name of a column, but X has no names of columns")
+    table = X if isinstance(X, Table) else as_frame(X)
+    names = _names(table)
+    _check(names, name, argument)
+    return _selected(table, [each for each in names if each != name]), _column(table, name)
+
+
 def _from_file(path: Any, y: Any, sample_weight: Any, sensitive: Any, like: Any) -> GivenData:
     if y is None:
         return GivenData(read_table(path, like=like))

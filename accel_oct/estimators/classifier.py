@@ -6,7 +6,6 @@ import copy
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,37 +17,28 @@ from sklearn.utils.validation import check_is_fitted
 from accel_oct.certificates import Certificate, Claim, write_certificate
 from accel_oct.constraints import Constraint
 from accel_oct.data.encoded_table import EncodedTable
-from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
 from accel_oct.errors import InvalidInputError, SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.certified import claim_of
 from accel_oct.estimators.constraint_table import ConstraintTable
-from accel_oct.estimators.every_split import FeatureSearch, TableSearch, table_bound
 from accel_oct.estimators.families import along_penalties, by_leaves, listed_trees, near_old_model
 from accel_oct.estimators.fitted import feature_names
 from accel_oct.estimators.in_pieces import check_rows
-from accel_oct.estimators.refining import Refinement
+from accel_oct.estimators.optimal import OptimalTreeModel
 from accel_oct.estimators.rules import checked_penalties, column_constraints
 from accel_oct.estimators.trade_off import TradeOff, trade_off
-from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
+from accel_oct.estimators.training import Solved
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
-from accel_oct.mip import Solver, as_solver
+from accel_oct.mip import Solver
 from accel_oct.solving.closest import ClosestTree
-from accel_oct.solving.config import Config, is_default_config
+from accel_oct.solving.config import Config
 from accel_oct.solving.near_optimal import NearOptimalTrees
-from accel_oct.solving.problem import PROOF_TOLERANCE
-from accel_oct.solving.result import Result
-from accel_oct.solving.solve import solve
-from accel_oct.support.arguments import time_left
 from accel_oct.support.progress import Reporter, Sink, announce
 from accel_oct.support.stopping import Clock, Stopper, kept_interrupts
 
-_LEAST_FOR_BOUND, _SHARE_FOR_BOUND, _MOST_FOR_BOUND = 0.5, 0.5, 10.0
-"""Time for the bound over every split: least seconds, share of the solve time, most seconds."""
 
-
-class OptimalTreeClassifier(TreeClassifier):
+class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
     """Classification tree with proven optimal penalised accuracy.
 
     `fit` maximises ``accuracy - leaf_penalty * (number of leaves)`` on the training data over all trees of depth at
@@ -273,20 +263,15 @@ class OptimalTreeClassifier(TreeClassifier):
         if stable and self.max_depth is None:
             raise InvalidInputError("close_to needs a limit on the depth, but max_depth is None")
         source = self._source(X, y, given, progress, tallies=not stable)
-        search: TableSearch | FeatureSearch | None = None if stable else TableSearch.of(self, source)
         if hasattr(self, "closest_"):
             del self.closest_
-        if search is None:
-            data = self._prepare(source)
-            search = FeatureSearch.of(self, data) if self.max_depth is None else None
+        if not stable:
+            self._search(source, began, progress)
+            return
+        data = self._prepare(source)
         with kept_interrupts() as stopped:  # once there is a tree, Ctrl-C does not discard it
-            if search is not None:
-                solved = search.solve(self.leaf_penalty, Clock(began, self.time_limit), progress)
-            elif stable:
-                solved, self.closest_ = near_old_model(self, source, data, began, stopped.is_set, progress)
-            else:
-                solved = self._solve_refining(source, data, began, stopped.is_set, progress, bounded=True)
-            self._adopt(solved.result, solved.data, relabel=not stable)
+            solved, self.closest_ = near_old_model(self, source, data, began, stopped.is_set, progress)
+            self._adopt(solved.result, solved.data, relabel=False)
 
     def __sklearn_clone__(self) -> OptimalTreeClassifier:
         """Return an unfitted classifier with the same parameters and the same, still fitted, old model."""
@@ -300,58 +285,6 @@ class OptimalTreeClassifier(TreeClassifier):
         """Return the state for pickles; a fitted classifier does not keep the old model."""
         state: dict[str, Any] = super().__getstate__()
         return {**state, "close_to": None} if "tree_" in state else state
-
-    def _with_table_bound(
-        self,
-        solved: Solved,
-        checked: CheckedRows,
-        began: float,
-        is_stopped: Callable[[], bool],
-        progress: Sink | None,
-    ) -> Solved:
-        """Add the upper bound over every split of the table to a solve over chosen splits."""
-        encoder, result = solved.encoder, solved.result
-        chosen = isinstance(encoder, BinaryEncoder) and not isinstance(encoder, PassthroughEncoder)
-        known = result.status in ("optimal", "infeasible", "gap_limit")
-        if not chosen or encoder.exact_ or not known or not is_default_config(self.config):
-            return solved
-        spent = time.perf_counter() - began
-        seconds = min(_MOST_FOR_BOUND, max(_LEAST_FOR_BOUND, spent * _SHARE_FOR_BOUND))
-        left = time_left(self.time_limit, began)
-        announce(progress, "bound over every split")
-        limit = seconds if left is None else min(seconds, left)
-        bound = table_bound(self, checked, result.objective, limit, is_stopped)
-        if bound is None:
-            return solved
-        if result.status == "optimal" and bound <= result.objective + PROOF_TOLERANCE:
-            bound = result.objective
-        return solved._replace(result=replace(result, stats={**result.stats, "table_bound": bound}))
-
-    def _solve_refining(
-        self,
-        source: CheckedRows | EncodedTable,
-        data: TrainingData,
-        began: float,
-        is_stopped: Callable[[], bool],
-        progress: Sink | None,
-        bounded: bool = False,
-    ) -> Solved:
-        """Solve; if no tree over the chosen splits satisfies the constraints, solve over finer splits.
-
-        With `bounded` and rows in memory, also compute the upper bound over every split of the table, which may prove
-        that finer splits do not help.
-        """
-        checked = source if bounded and isinstance(source, CheckedRows) else None
-        found = Solved(self.encoder_, data, self._solve(data, time_left(self.time_limit, began), progress))
-        if checked is not None:
-            found = self._with_table_bound(found, checked, began, is_stopped, progress)
-        if found.result.status == "infeasible" and not self._holds_for_table(found.result):
-            left = time_left(self.time_limit, began)
-            found = Refinement(self, source, left, is_stopped, progress).run(found)
-            self.encoder_ = found.encoder
-            if checked is not None and found.result.found is not None:
-                found = self._with_table_bound(found, checked, began, is_stopped, progress)
-        return found
 
     def path(
         self,
@@ -563,21 +496,6 @@ class OptimalTreeClassifier(TreeClassifier):
         """Return the claim that the tree is optimal, as `certificate` states it."""
         return claim_of(self, X, y, (sample_weight, None, None))
 
-    def _solve(self, data: TrainingData, time_limit: float | None, progress: Sink | None = None) -> Result:
-        return solve(
-            data.solved,
-            max_depth=self.max_depth,
-            leaf_penalty=self.leaf_penalty,
-            constraints=self._all_constraints(data),
-            objective=data.stated,
-            solver=self.solver,
-            config=self.config,
-            components=self.components,
-            time_limit=time_limit,
-            progress=self.progress if progress is None else progress,
-            start=data.starts,
-        )
-
     def _warn_of_result(self) -> None:
         """Warn if the tree is not proven optimal, or is a single leaf."""
         if "closest_" in vars(self):
@@ -589,15 +507,10 @@ class OptimalTreeClassifier(TreeClassifier):
                     stacklevel=3,
                 )
             return
-        if self.status_ == "optimal" or self.gap_ <= as_solver(self.solver).gap:
+        if self._is_proven:
             self._warn_of_single_leaf()
-            return
-        warnings.warn(
-            f"the tree is not proven optimal ({self.status_}): its objective is {self.objective_:.6g} and the bound "
-            f"{self.bound_:.6g}, a gap of {self.gap_:.2%}. Raise time_limit or leaf_penalty, or lower max_depth",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        else:
+            self._warn_unproven(stacklevel=4)
 
     def _warn_of_single_leaf(self) -> None:
         """Warn of a single leaf, unless the parameters require one or the data have a single class."""

@@ -1,4 +1,4 @@
-"""Prediction, description and export of a fitted tree classifier."""
+"""Prediction, description and export of a fitted tree."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _ALL_SUBSETS = 3
 """Largest number of categories for which one against the others covers every binary split."""
 
 
-class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted classifier: prediction, proof, export and report from `tree_`, `encoder_`, `classes_` and `result_`."""
+class FittedModel(BaseEstimator):  # type: ignore[misc]
+    """A fitted tree: prediction, proof and export from `tree_`, `encoder_`, `classes_` and `result_`."""
 
     encoder: Any
     missing: str
@@ -63,15 +63,6 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         leaves = self.apply(X)
         return np.asarray(self.classes_[self.tree_.label[leaves]])
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the shares of the classes among the weighted training samples in the leaf of each row."""
-        return np.asarray(self._outputs(X, self._tree().predict))
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
     def apply(self, X: Any) -> NDArray[np.int64]:
         """Return the index in `tree_` of the leaf of each row."""
         return np.asarray(self._outputs(X, self._tree().apply))
@@ -79,27 +70,6 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_path(self, X: Any) -> Any:
         """Return a sparse indicator matrix of the nodes on the path of each row."""
         return self._outputs(X, self._tree().decision_path)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`: y and weights may be names of columns of X.
-        """
-        from sklearn.metrics import accuracy_score
-
-        given = given_data(X, y, sample_weight, like=self)
-        labels, weights = given.y, given.sample_weight
-        if is_in_pieces(given.X, labels):
-            answers, columns = outputs_by_batch(self, given.X, self._tree().apply, labels, weights)
-            predicted = self.classes_[self.tree_.label[np.concatenate(answers)]]
-            labels, weights = columns if len(columns) == 2 else (columns[0], weights)
-        else:
-            predicted = self.predict(given.X)
-        with as_invalid_input():
-            return float(accuracy_score(as_labels(labels), predicted, sample_weight=weights))
 
     # ---------------------------------------------------------------- the tree
 
@@ -212,38 +182,6 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return an equivalent `DecisionTreeClassifier`, or a pipeline with one; see `accel_oct.export`."""
         return to_sklearn(self, encoded=encoded, values=values)
 
-    def report(
-        self,
-        path: str | Path,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        test: tuple[Any, Any] | None = None,
-        near_optimal: Any = None,
-        certificate: str | Path | None = None,
-        title: str | None = None,
-    ) -> Path:
-        """Write a report on the fitted tree as a self-contained HTML file; see `accel_oct.report`."""
-        # Imported here to keep the import of the package fast.
-        from accel_oct.report.page import write_report
-
-        given = given_data(X, y, sample_weight, like=self)
-        if is_in_pieces(given.X, given.y):
-            raise in_memory_only("a report")
-        tested = None if test is None else given_data(*test, like=self)
-        return write_report(
-            self,
-            path,
-            given.X,
-            given.y,
-            sample_weight=given.sample_weight,
-            test=None if tested is None else (tested.X, tested.y),
-            near_optimal=near_optimal,
-            certificate=certificate,
-            title=title,
-        )
-
     # ---------------------------------------------------------------- helpers
 
     def _tree(self) -> FittedTree:
@@ -285,6 +223,72 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _tree_html(self) -> str:
         return to_html(self) if hasattr(self, "tree_") else ""
+
+
+class FittedClassifier(ClassifierMixin, FittedModel):  # type: ignore[misc]
+    """A fitted classifier: a fitted tree with probabilities, accuracy and report."""
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the shares of the classes among the weighted training samples in the leaf of each row."""
+        return np.asarray(self._outputs(X, self._tree().predict))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`: y and weights may be names of columns of X.
+        """
+        from sklearn.metrics import accuracy_score
+
+        given = given_data(X, y, sample_weight, like=self)
+        labels, weights = given.y, given.sample_weight
+        if is_in_pieces(given.X, labels):
+            answers, columns = outputs_by_batch(self, given.X, self._tree().apply, labels, weights)
+            predicted = self.classes_[self.tree_.label[np.concatenate(answers)]]
+            labels, weights = columns if len(columns) == 2 else (columns[0], weights)
+        else:
+            predicted = self.predict(given.X)
+        with as_invalid_input():
+            return float(accuracy_score(as_labels(labels), predicted, sample_weight=weights))
+
+    def report(
+        self,
+        path: str | Path,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        test: tuple[Any, Any] | None = None,
+        near_optimal: Any = None,
+        certificate: str | Path | None = None,
+        title: str | None = None,
+    ) -> Path:
+        """Write a report on the fitted tree as a self-contained HTML file; see `accel_oct.report`."""
+        # Imported here to keep the import of the package fast.
+        from accel_oct.report.page import write_report
+
+        given = given_data(X, y, sample_weight, like=self)
+        if is_in_pieces(given.X, given.y):
+            raise in_memory_only("a report")
+        tested = None if test is None else given_data(*test, like=self)
+        return write_report(
+            self,
+            path,
+            given.X,
+            given.y,
+            sample_weight=given.sample_weight,
+            test=None if tested is None else (tested.X, tested.y),
+            near_optimal=near_optimal,
+            certificate=certificate,
+            title=title,
+        )
 
 
 def feature_names(encoder: Any) -> tuple[str, ...]:

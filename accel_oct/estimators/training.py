@@ -235,7 +235,15 @@ class CheckedRows:
         """Return some rows of positive weight, for encoders of this library."""
         present = np.flatnonzero(self.weights > 0)
         chosen = np.random.default_rng(0).choice(present, min(n_rows, len(present)), replace=False)
-        return replace(self, table=self.table.rows(chosen), codes=self.codes[chosen], weights=self.weights[chosen])
+        table, given = self.table.rows(chosen), self.attached.of_rows(chosen)
+        return replace(
+            self,
+            table=table,
+            codes=self.codes[chosen],
+            weights=self.weights[chosen],
+            attached=given,
+            rows=RowValues(table, given),
+        )
 
     def dataset(
         self,

@@ -1,4 +1,4 @@
-"""A fitted classifier as JSON, written and read back.
+"""A fitted classifier or policy tree as JSON, written and read back.
 
 Reading checks every entry and executes nothing. It returns values, from which the estimator builds itself, so this
 module needs no estimator class.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,7 +42,8 @@ from accel_oct.support.files import read_text, replacing
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.fitted_tree import FittedTree
 
-FORMAT = "accel_oct.OptimalTreeClassifier"
+#: Names of the stored estimators; a file begins with the one that it holds.
+CLASSIFIER, POLICY = "accel_oct.OptimalTreeClassifier", "accel_oct.OptimalPolicyTree"
 #: Increased when files change in a way that earlier readers cannot read.
 SCHEMA_VERSION = 1
 MAX_BYTES = 64 << 20
@@ -51,6 +53,9 @@ _PLAIN_PARAMETERS = (
     *("max_depth", "leaf_penalty", "time_limit", "missing"),
     *("min_samples_leaf", "max_leaf_nodes", "max_features_used", "monotonic_cst", "exclude"),
 )
+#: Parameters of policy trees that JSON holds as they are; those of classifiers that policy trees do not have.
+_POLICY_PARAMETERS = ("method", "clip", "minimise")
+_CLASSIFIER_ONLY = ("config", "class_weight", "objective")
 _LABEL_TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str}
 _LABEL_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
 _MAX_THREADS = 1 << 20
@@ -94,11 +99,11 @@ class StoredModel:
 
 
 def to_json(model: Any, path: str | Path | None = None) -> str:
-    """Return a fitted classifier as JSON text; with `path`, also write it to a file.
+    """Return a fitted classifier or policy tree as JSON text; with `path`, also write it to a file.
 
     Parameters
     ----------
-    model : fitted OptimalTreeClassifier
+    model : fitted OptimalTreeClassifier or OptimalPolicyTree
         With an encoder of accel_oct, and labels that are numbers, strings or booleans.
     path : path, optional
         The file is replaced as a whole: if writing fails, its previous content is kept.
@@ -116,11 +121,12 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
     check_is_fitted(model, "tree_")
     names = getattr(model, "feature_names_in_", None)
     arrays = model.tree_
+    kind = CLASSIFIER if arrays.rewards is None else POLICY
     document = {
-        "format": FORMAT,
+        "format": kind,
         "schema": SCHEMA_VERSION,
         "library": __version__,
-        "parameters": _parameters(model),
+        "parameters": _parameters(model) if kind == CLASSIFIER else _policy_parameters(model),
         "classes": {"type": _label_type(model.classes_), "values": model.classes_.tolist()},
         "encoder": _encoder(model.encoder_, fitted=True),
         "columns": {
@@ -132,12 +138,13 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
             "samples": arrays.n_node_samples.tolist(),
             "class_weights": arrays.class_weights.tolist(),
             "class_factors": None if arrays.class_factors is None else arrays.class_factors.tolist(),
+            **({} if arrays.rewards is None else {"rewards": arrays.rewards.tolist()}),
         },
         "result": _result(model.result_),
     }
     text = json.dumps(document, allow_nan=False, indent=1)
     try:
-        read_json(text)
+        read_json(text, kind=kind)
     except InvalidInputError as error:
         raise InvalidInputError(f"to_json cannot store this model so that it could be read again: {error}") from None
     if path is not None:
@@ -157,6 +164,20 @@ def _parameters(model: Any) -> dict[str, Any]:
         "objective": model.objective if isinstance(model.objective, str) else None,
         "verbose": int(model.verbose),
         "encoder": encoder if encoder is None or isinstance(encoder, str) else _encoder(encoder),
+    }
+
+
+def _policy_parameters(model: Any) -> dict[str, Any]:
+    """Parameters of a policy tree, without those of the models of outcome and propensity."""
+    costs = model.treatment_costs
+    if isinstance(costs, Mapping):
+        costs = [costs.get(label, 0.0) for label in model.classes_.tolist()]
+    found = {name: value for name, value in _parameters(model).items() if name not in _CLASSIFIER_ONLY}
+    return found | {
+        **{name: _plain(getattr(model, name)) for name in _POLICY_PARAMETERS},
+        "treatment_costs": None if costs is None else [float(cost) for cost in costs],
+        "cv": as_whole(model.cv),
+        "random_state": as_whole(model.random_state),
     }
 
 
@@ -225,7 +246,12 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------- reading
 
 
-def read_json(source: str | Path, *, max_bytes: int = MAX_BYTES) -> StoredModel:
+def stored_kind(source: str | Path, *, max_bytes: int = MAX_BYTES) -> str:
+    """Return which estimator a file or text holds: `CLASSIFIER`, `POLICY`, or another text of a foreign file."""
+    return JsonObject(parsed(_text(source, max_bytes)), "the JSON document").string("format")
+
+
+def read_json(source: str | Path, *, max_bytes: int = MAX_BYTES, kind: str = CLASSIFIER) -> StoredModel:
     """Read a file or text written by `to_json`.
 
     Parameters
@@ -233,6 +259,8 @@ def read_json(source: str | Path, *, max_bytes: int = MAX_BYTES) -> StoredModel:
     source : path, or the JSON text itself
     max_bytes : int
         Larger input is rejected unread.
+    kind : str
+        The estimator that the input must hold: `CLASSIFIER` or `POLICY`.
 
     Raises
     ------
@@ -240,8 +268,8 @@ def read_json(source: str | Path, *, max_bytes: int = MAX_BYTES) -> StoredModel:
         If the input is not JSON, truncated, of a newer schema, too large, or inconsistent.
     """
     top = JsonObject(parsed(_text(source, max_bytes)), "the JSON document")
-    if top.string("format") != FORMAT:
-        raise InvalidInputError(f"the JSON document is no {FORMAT}: its format is {shown(top.string('format'))}")
+    if top.string("format") != kind:
+        raise InvalidInputError(f"the JSON document is no {kind}: its format is {shown(top.string('format'))}")
     schema = top.whole("schema", least=1)
     if schema > SCHEMA_VERSION:
         writer = shown(top.string("library"))
@@ -249,10 +277,11 @@ def read_json(source: str | Path, *, max_bytes: int = MAX_BYTES) -> StoredModel:
             f"the JSON document has schema {schema}, written by accel_oct {writer}, but this version "
             f"({__version__}) reads up to {SCHEMA_VERSION}; upgrade accel_oct"
         )
-    parameters = _read_parameters(top.table("parameters"))
     fitted = SimpleNamespace(classes_=_read_classes(top.table("classes")))
+    entries, is_policy = top.table("parameters"), kind == POLICY
+    parameters = _read_policy_parameters(entries, fitted.classes_) if is_policy else _read_parameters(entries)
     _read_columns(fitted, top)
-    _read_tree(fitted, top)
+    _read_tree(fitted, top, is_policy)
     _read_result(fitted, top.table("result"))
     return StoredModel(parameters, vars(fitted))
 
@@ -310,6 +339,27 @@ def _read_parameters(entries: JsonObject) -> dict[str, Any]:
         "config": config if isinstance(config, str) else Config.from_mapping(entries.table("config").values),
         "class_weight": _read_class_weight(entries),
         "encoder": encoder if encoder in (None, "auto") else _read_encoder(JsonObject(encoder, "parameters.encoder")),
+    }
+
+
+def _read_policy_parameters(entries: JsonObject, treatments: Any) -> dict[str, Any]:
+    """Parameters of a policy tree; the rest is read as of a classifier with its defaults."""
+    defaults = {"config": "default", "class_weight": None, "objective": None}
+    values = {**defaults, **entries.values}
+    found = _read_parameters(JsonObject(values, "parameters"))
+    entries.string("method")
+    entries.number("clip", least=0.0)
+    if not isinstance(entries.get("minimise"), bool):
+        raise InvalidInputError("parameters.minimise must be true or false")
+    costs = None if entries.get("treatment_costs") is None else entries.float_array("treatment_costs")
+    if costs is not None and costs.shape != (len(treatments),):
+        raise InvalidInputError("parameters.treatment_costs must hold one cost per treatment")
+    seed = None if entries.get("random_state") is None else entries.whole("random_state")
+    return {name: value for name, value in found.items() if name not in _CLASSIFIER_ONLY} | {
+        **{name: entries.get(name) for name in _POLICY_PARAMETERS},
+        **({} if entries.get("cv") is None else {"cv": entries.whole("cv", least=2)}),
+        "treatment_costs": None if costs is None else costs.tolist(),
+        "random_state": seed,
     }
 
 
@@ -462,7 +512,7 @@ def _check_condition(condition: Condition, kind: str) -> None:
             raise InvalidInputError("a condition asks for a time out of range")
 
 
-def _read_tree(fitted: SimpleNamespace, top: JsonObject) -> None:
+def _read_tree(fitted: SimpleNamespace, top: JsonObject, is_policy: bool) -> None:
     entries = top.table("tree")
     tree = DecisionTree(entries.whole_array("feature"), entries.whole_array("label"))
     if tree.max_depth > MAX_SUPPORTED_DEPTH:
@@ -483,7 +533,10 @@ def _read_tree(fitted: SimpleNamespace, top: JsonObject) -> None:
     factors = None if nodes.get("class_factors") is None else nodes.float_array("class_factors")
     if factors is not None and (factors.shape != (n_classes,) or (factors < 0).any()):
         raise InvalidInputError(f"nodes.class_factors must hold {n_classes} numbers that are not negative")
-    fitted.tree_ = FittedTree(tree, weights, samples, n_features, factors)
+    rewards = nodes.float_array("rewards") if is_policy else None
+    if rewards is not None and rewards.shape != (n_nodes, n_classes):
+        raise InvalidInputError(f"nodes.rewards must hold {n_classes} numbers for each of {n_nodes} nodes")
+    fitted.tree_ = FittedTree(tree, weights, samples, n_features, factors, rewards)
 
 
 def _read_result(fitted: SimpleNamespace, entries: JsonObject) -> None:

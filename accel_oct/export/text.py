@@ -29,7 +29,7 @@ def to_text(model: Any, *, show_counts: bool = True) -> str:
 def _write(tree: TreeView, node: NodeView, indent: str, lines: list[str], show_counts: bool) -> None:
     if node.is_leaf:
         counts = f"  ({tree.purity(node)})" if show_counts else ""
-        lines.append(f"{indent}class {tree.leaf_name(node)}{counts}")
+        lines.append(f"{indent}{tree.noun} {tree.leaf_name(node)}{counts}")
         return
     for question, child in ((node.no, node.left), (node.yes, node.right)):
         lines.append(f"{indent}if {question}:")

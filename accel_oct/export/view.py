@@ -91,7 +91,8 @@ class NodeView:
     left, right : int
         Children for "no" and "yes"; -1 at a leaf.
     label : int
-        Class index: the prediction of a leaf, the most frequent class of a branch node.
+        Class index: the prediction of a leaf, the most frequent class of a branch node (in a policy tree the one of the
+        largest mean reward).
     samples : int
         Number of training samples at the node.
     weights : tuple of float
@@ -105,6 +106,8 @@ class NodeView:
         The question without "or missing"; `brief` has few digits, for pictures.
     against_majority : bool
         Whether a leaf predicts a class other than that of most of its samples, without class weights.
+    reward : float or None
+        Of a policy tree: mean reward of the training samples if all of them are assigned `label`.
     """
 
     index: int
@@ -122,6 +125,7 @@ class NodeView:
     question: str = ""
     brief: str = ""
     against_majority: bool = False
+    reward: float | None = None
 
     @property
     def is_leaf(self) -> bool:
@@ -169,6 +173,11 @@ class TreeView:
         return self.class_names[node.label] + (" *" if node.against_majority else "")
 
     @property
+    def noun(self) -> str:
+        """Noun for the classes: "class", or "treatment" in a policy tree."""
+        return "class" if self.nodes[0].reward is None else "treatment"
+
+    @property
     def note(self) -> str:
         """Explanation of the asterisk; empty if no leaf has one."""
         return f"* {AGAINST_MAJORITY}" if any(node.against_majority for node in self.nodes) else ""
@@ -179,7 +188,9 @@ class TreeView:
         return f"weight {node.weight:.4g}, {samples}" if self.weighted else samples
 
     def purity(self, node: NodeView) -> str:
-        """Share of the node's class, such as ``93.3% of 15``."""
+        """Share of the node's class, such as ``93.3% of 15``; in a policy tree the mean reward of its treatment."""
+        if node.reward is not None:
+            return f"mean reward {node.reward:.4g}, {self.passing(node)}"
         share = f"{node.share:.1%} of"
         return f"{share} {self.passing(node)}" if self.weighted else f"{share} {node.samples}"
 
@@ -219,7 +230,8 @@ def view(model: Any) -> TreeView:
             else:
                 yes, no = str(binary_names[feature]), f"not ({binary_names[feature]})"
                 asked = brief = yes
-        label = int(arrays.label[index] if left < 0 else arrays.class_weights[index].argmax())
+        ranked = arrays.class_weights if arrays.rewards is None else arrays.rewards
+        label = int(arrays.label[index] if left < 0 else ranked[index].argmax())
         nodes.append(
             NodeView(
                 index=index,
@@ -237,6 +249,7 @@ def view(model: Any) -> TreeView:
                 question=asked,
                 brief=brief,
                 against_majority=bool(arrays.against_majority[index]),
+                reward=None if arrays.rewards is None else float(arrays.rewards[index, label]),
             )
         )
     return TreeView(

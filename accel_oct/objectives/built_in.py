@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -161,6 +161,14 @@ class InstanceCosts(Objective):
 
     def on_tally(self) -> Objective:
         raise InvalidInputError("InstanceCosts: costs per sample need rows; on a tally use CostMatrix")
+
+
+@dataclass(frozen=True)
+class MeanReward(Objective):
+    """Mean reward of the predictions, of policies: minus the costs of `InstanceCosts` that come with the data."""
+
+    def bind(self, dataset: BinaryDataset) -> LinearScore:
+        return replace(InstanceCosts().bind(dataset), name="mean reward")
 
 
 #: Name of the costs of samples in `BinaryDataset.row_values`; no column of a table has it.

@@ -391,8 +391,10 @@ def _cell(tree: TreeView, node: NodeView, answer: str | None, limit: float, deta
 
 
 def _purity(tree: TreeView, node: NodeView) -> str:
-    """Return `TreeView.purity`, with 100% only for a share of exactly 1."""
+    """Return `TreeView.purity`, with 100% only for a share of exactly 1; a mean reward has a line of its own."""
     text = tree.purity(node)
+    if node.reward is not None:
+        return text.replace("mean reward ", "mean reward\n", 1)
     if node.share == 1.0:
         return text.replace("100.0%", "100%", 1)
     return text.replace("100.0%", ">99.9%", 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,8 @@ class FittedTree:
         Number of binary features.
     class_factors : float array (n_classes,) or None
         Factors by which ``class_weight`` multiplied the weights of each class, if any.
+    rewards : float array (node_count, n_classes) or None
+        Of a policy tree: mean reward of the training samples at each node if all of them are assigned the class.
     """
 
     tree: DecisionTree
@@ -43,6 +45,7 @@ class FittedTree:
     n_node_samples: IntArray
     n_features: int
     class_factors: FloatArray | None = None
+    rewards: FloatArray | None = None
 
     @classmethod
     def from_training(cls, tree: DecisionTree, dataset: BinaryDataset) -> FittedTree:
@@ -121,7 +124,12 @@ class FittedTree:
 
     @cached_property
     def against_majority(self) -> NDArray[np.bool_]:
-        """Whether a leaf predicts a class other than the majority class of its samples, without class weights."""
+        """Whether a leaf predicts a class other than the majority class of its samples, without class weights.
+
+        Never in a policy tree, whose classes are not predictions of what the samples have.
+        """
+        if self.rewards is not None:
+            return np.zeros(self.node_count, dtype=bool)
         factors = np.ones(self.max_n_classes) if self.class_factors is None else self.class_factors
         # A class of factor 0 has weight 0.
         weights = self.class_weights / np.where(factors > 0, factors, 1.0)
@@ -155,6 +163,13 @@ class FittedTree:
         gains = mass[branches] - mass[self.children_left[branches]] - mass[self.children_right[branches]]
         np.add.at(result, self.feature[branches], gains)
         return result / result.sum() if result.sum() > 0 else result
+
+    def with_rewards(self, X: Any, rewards: FloatArray, weights: FloatArray) -> FittedTree:
+        """Return the tree with the mean rewards of weighted samples with binary features X at every node."""
+        at_node = self.tree.route(X, self.heap_nodes).astype(np.float64)
+        total = at_node.T @ weights
+        sums = at_node.T @ (rewards * weights[:, None])
+        return replace(self, rewards=np.divide(sums, total[:, None], out=np.zeros_like(sums), where=total[:, None] > 0))
 
     def _children(self, direction: int) -> IntArray:
         inner = self.tree.feature[self.heap_nodes - 1] >= 0

@@ -247,7 +247,7 @@ def test_our_own_bugs_are_not_called_bad_input(
     def broken(*arguments: object, **keywords: object) -> None:
         raise error("a bug of ours")
 
-    monkeypatch.setattr("accel_oct.estimators.classifier.solve", broken)
+    monkeypatch.setattr("accel_oct.estimators.optimal.solve", broken)
     monkeypatch.setattr(OptimalTreeClassifier, "predict", broken)
     for arguments in (["fit", str(data), "--target", "class", "--quiet"], ["predict", str(model), str(data)]):
         assert main(arguments) == 1

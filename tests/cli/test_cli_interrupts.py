@@ -35,7 +35,7 @@ def interrupts_are_raised() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Labels by chance: a proof at depth 5 takes minutes."""
+    """Labels by chance: a proof at depth 6 takes minutes."""
     rng = np.random.default_rng(0)
     path = tmp_path_factory.mktemp("hard") / "data.csv"
     X, y = rng.integers(0, 2, (600, 60)), rng.integers(0, 2, 600)
@@ -46,7 +46,7 @@ def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(data: Path, *more: str) -> list[str]:
-    fit = ["fit", str(data), "-t", "class", "-d", "5", "--leaf-penalty", "0.0001", "--time-limit", "100", *more]
+    fit = ["fit", str(data), "-t", "class", "-d", "6", "--leaf-penalty", "0.0001", "--time-limit", "100", *more]
     return [sys.executable, "-u", "-m", "accel_oct", *fit]
 
 

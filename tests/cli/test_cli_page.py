@@ -33,6 +33,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ill = age + pressure > 200 and rng.random() < 0.9
             rows.append(f"{age},{rng.choice(['f', 'm'])},{pressure},{rng.integers(1, 3)},{'ill' if ill else 'healthy'}")
         (folder / f"{name}.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    rows = ["age,dose,arm,result"]
+    for _ in range(80):
+        age, arm = int(rng.integers(20, 80)), str(rng.choice(["drug", "none"]))
+        rows.append(f"{age},{rng.integers(1, 9)},{arm},{(age > 50) * (arm == 'drug') + rng.normal():.3f}")
+    for name, chosen in (("trial", rows[:61]), ("follow_up", [rows[0], *rows[61:]])):
+        (folder / f"{name}.csv").write_text("\n".join(chosen) + "\n", encoding="utf-8")
     (folder / "run.toml").write_text('[data]\npath = "patients.csv"\ntarget = "class"\n', encoding="utf-8")
     return folder
 
@@ -82,6 +88,7 @@ def test_documents_have_the_keys_of_the_page(
         "path": training,
         "frontier": training,
         "near-optimal": training,
+        "policy": ["trial.csv", "-t", "arm", "-y", "result", "-d", "1", "--constraint", "max_leaves(2)", "-q"],
         "predict": ["keys.json", "new.csv", "--proba"],
         "show": ["keys.json"],
         "check": ["keys.json", "patients.csv"],

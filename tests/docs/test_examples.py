@@ -82,6 +82,7 @@ PAGES = {
     "guides/large-tables.md": 1,
     "guides/missing-values.md": 4,
     "guides/reproduce-the-paper.md": 2,
+    "guides/policies.md": 5,
     "guides/screening.md": 6,
 }
 #: A solver that does not exist; a command that shows a fault of one that does, by failing; and pages

@@ -22,7 +22,7 @@ from accel_oct.constraints import EqualOpportunity, PositiveBudget, Precision, R
 from accel_oct.encoding import QuantileThresholdEncoder
 from accel_oct.encoding.auto import AutoEncoder
 from accel_oct.errors import NoTreeError, SingleLeafWarning
-from accel_oct.estimators import classifier, refining
+from accel_oct.estimators import optimal, refining
 from accel_oct.export import to_dot, to_html, to_python, to_sql, to_text
 from accel_oct.export.view import AGAINST_MAJORITY
 from accel_oct.objectives import CostMatrix
@@ -96,7 +96,7 @@ def test_no_tree_is_said_of_the_splits_and_the_depth_that_were_searched(monkeypa
     constraints = both(0.97, 0.97)
     with pytest.raises(NoTreeError, match="no tree of depth at most 2 over all splits of the table satisfies"):
         OptimalTreeClassifier(2, 0.0, constraints=constraints).fit(CANCER.data, LABELS)
-    monkeypatch.setattr(classifier, "table_bound", lambda *given: None)
+    monkeypatch.setattr(optimal, "table_bound", lambda *given: None)
     with pytest.raises(NoTreeError) as caught:
         OptimalTreeClassifier(2, 0.0, constraints=constraints).fit(CANCER.data, LABELS)
     words = (

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-import accel_oct.estimators.classifier
 import accel_oct.estimators.families
 import accel_oct.estimators.folds
+import accel_oct.estimators.optimal
 from accel_oct import OptimalTreeClassifierCV, Solver
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import UnknownBackendError
@@ -47,7 +47,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
 
         return call
 
-    monkeypatch.setattr(accel_oct.estimators.classifier, "solve", recording("solve", accel_oct.solve))
+    monkeypatch.setattr(accel_oct.estimators.optimal, "solve", recording("solve", accel_oct.solve))
     monkeypatch.setattr(accel_oct.estimators.families, "solve_path", recording("solve_path", accel_oct.solve_path))
     return seen
 

@@ -30,7 +30,7 @@ def certify(
     if output.output is None or output.output == "-":
         raise InvalidInputError("--output is needed: the file for the certificate, such as proof.json")
     check_output(output, display)
-    stored = read_model(file, table)
+    stored = read_model(file, table, policies="certificates are about classifiers")
     model = stored.model
     if stored.objective is not None:
         model.objective, _ = objective(stored.objective)

@@ -49,7 +49,7 @@ def check(
     """Check proof, objective and constraints; return the exit code of the worst result."""
     if proof.proof:
         return _check_certificate(file.model, table, proof, display)
-    stored = read_model(file, table)
+    stored = read_model(file, table, policies="`check` is for classifiers")
     model = stored.model
     data = read_training(table, stored.columns(columns), display, like=model)
     goal = rules.objective or stored.objective

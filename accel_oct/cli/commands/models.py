@@ -12,7 +12,7 @@ from accel_oct.cli.commands.tables import Training
 from accel_oct.cli.options import ModelFile, TableOptions, TargetOptions
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.estimators.classifier import OptimalTreeClassifier
-from accel_oct.export.stored_model import MAX_BYTES
+from accel_oct.export.stored_model import MAX_BYTES, POLICY, stored_kind
 from accel_oct.support.files import read_text
 
 
@@ -25,7 +25,7 @@ class Stored:
         Empty if the file was not written by ``accel-oct fit``.
     """
 
-    def __init__(self, model: OptimalTreeClassifier, training: Mapping[str, Any]) -> None:
+    def __init__(self, model: Any, training: Mapping[str, Any]) -> None:
         self.model, self.training = model, training
 
     def columns(self, given: TargetOptions) -> TargetOptions:
@@ -61,18 +61,31 @@ class Stored:
         return self._text("fingerprint")
 
 
-def read_model(file: ModelFile, table: TableOptions | None = None) -> Stored:
-    """Read a model from a file or standard input."""
+def read_model(file: ModelFile, table: TableOptions | None = None, *, policies: str = "") -> Stored:
+    """Read a model from a file or standard input.
+
+    `policies` names what the command cannot do with a policy tree, for the error; empty if it can use one.
+    """
     if file.model == "-":
         if table is not None and table.data == "-":
             raise InvalidInputError("model and data cannot both be standard input")
         text = sys.stdin.buffer.read(MAX_BYTES + 1).decode("utf-8", "replace")
         if text.lstrip()[:1] != "{":
             raise InvalidInputError("standard input does not hold a model: it is not JSON")
-        model = OptimalTreeClassifier.from_json(text)
     else:
-        model = OptimalTreeClassifier.from_json(Path(file.model))
-        text = read_text(file.model, MAX_BYTES, "model")
+        text = read_text(file.model, MAX_BYTES, "the JSON document")
+    source = text if text.lstrip()[:1] in ("{", "[") else Path(file.model)
+    is_policy = stored_kind(source) == POLICY
+    if is_policy and policies:
+        raise InvalidInputError(f"the model is a policy tree: {policies}")
+    model: Any
+    if is_policy:
+        # Imported here to keep the import of the command fast.
+        from accel_oct.estimators.policy import OptimalPolicyTree
+
+        model = OptimalPolicyTree.from_json(source)
+    else:
+        model = OptimalTreeClassifier.from_json(source)
     training = json.loads(text).get("training")
     return Stored(model, training if isinstance(training, Mapping) else {})
 

@@ -7,6 +7,7 @@ from accel_oct.cli.commands.models import read_model
 from accel_oct.cli.commands.output import check_output, emit, write_errors_named, writing
 from accel_oct.cli.commands.tables import read_features
 from accel_oct.cli.options import DisplayOptions, ModelFile, OutputOptions, PredictionOptions, TableOptions
+from accel_oct.errors import InvalidInputError
 from accel_oct.io.tables import is_binary, write_columns, write_csv
 
 
@@ -20,6 +21,8 @@ def predict(
     """Read a table and write predictions. Columns may be in any order; additional ones are ignored."""
     check_output(output, display)
     model = read_model(file, table).model
+    if wanted.proba and not hasattr(model, "predict_proba"):
+        raise InvalidInputError("--proba: the model is a policy tree, which assigns treatments without probabilities")
     X = read_features(table, display, like=model)
     classes = model.predict(X).tolist()
     names, columns = ["prediction"], [classes]

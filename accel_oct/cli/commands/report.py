@@ -33,7 +33,7 @@ def report(
     if output.output is None or output.output == "-":
         raise InvalidInputError("--output is needed: the file for the report, such as report.html")
     check_output(output, display)
-    stored = read_model(file, table)
+    stored = read_model(file, table, policies="reports are about classifiers; `show` draws it")
     model = stored.model
     if stored.objective is not None:
         model.objective, _ = objective(stored.objective)

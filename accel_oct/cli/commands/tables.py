@@ -48,7 +48,7 @@ def read_training(options: TableOptions, columns: TargetOptions, display: Displa
     where = _name(path)
     more = [columns.sample_weight] if columns.sample_weight is not None else []
     arguments = _arguments(options) | {"progress": _progress(path, display)}
-    X, y = read_table(path, target=columns.target, like=_with_columns(like, more), **arguments)
+    X, y = read_table(path, target=columns.target, like=with_columns(like, more), **arguments)
     weights, names = None, list(X.names or ())
     if more:
         if more[0] not in names:
@@ -99,7 +99,8 @@ class _Like:
     kinds_: tuple[str, ...]
 
 
-def _with_columns(like: Any, more: list[str]) -> Any:
+def with_columns(like: Any, more: list[str]) -> Any:
+    """Return the argument `like` of `read_table` for a model, with more columns of numbers."""
     names = getattr(like, "feature_names_in_", None)
     if names is None or not more:
         return like

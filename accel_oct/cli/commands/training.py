@@ -175,7 +175,7 @@ def _class_weight(texts: Sequence[str] | None, y: NDArray[Any]) -> Any:
         return None
     if list(texts) == ["balanced"]:
         return "balanced"
-    labels = {str(label): label for label in np.unique(y).tolist()} if y.dtype != object else _plain_labels(y)
+    labels = plain_labels(y)
     found = {}
     for text in texts:
         name, mark, weight = text.rpartition("=")
@@ -188,8 +188,9 @@ def _class_weight(texts: Sequence[str] | None, y: NDArray[Any]) -> Any:
     return found
 
 
-def _plain_labels(y: NDArray[Any]) -> dict[str, Any]:
-    return {str(label): label for label in y.tolist()}
+def plain_labels(y: NDArray[Any]) -> dict[str, Any]:
+    """Return the labels of a column by their texts."""
+    return {str(label): label for label in (y if y.dtype == object else np.unique(y)).tolist()}
 
 
 @dataclass(frozen=True, eq=False)
