@@ -64,8 +64,7 @@ class Limit:
         units = np.array(claim.units, dtype=object)
         leaves, most = Fraction(self.stated["leaves"]), Fraction(self.stated["at_most"])
         terms = [
-            (Fraction(term["times"]) / int(units[claim.rows(term["per"])].sum()), term)
-            for term in self.stated["terms"]
+            (Fraction(term["times"]) / int(units[claim.rows(term["per"])].sum()), term) for term in self.stated["terms"]
         ]
         factor = math.lcm(leaves.denominator, *(times.denominator for times, _ in terms))
         shared = math.gcd(int(leaves * factor), *(int(times * factor) for times, _ in terms)) or 1
@@ -266,8 +265,7 @@ class Claim:
         yield _line([*names, self.target, self.weight])
         kinds = {column.name: column.kind for column in self.columns}
         columns = [
-            list(map(_canonical, cells)) if kinds.get(name) == "number" else cells
-            for name, cells in self.cells.items()
+            list(map(_canonical, cells)) if kinds.get(name) == "number" else cells for name, cells in self.cells.items()
         ]
         for row, label in enumerate(self.labels.tolist()):
             yield _line([*(column[row] for column in columns), self.classes[label], str(self.weights[row])])

@@ -15,7 +15,7 @@ import numpy as np
 
 from accel_oct.constraints.arguments import NamesAClass, distinct_values, row_values, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
-from accel_oct.constraints.statements import TOLERATED, Rows, Share, Statement, decimal
+from accel_oct.constraints.statements import Rows, Share, Statement, tolerated
 from accel_oct.constraints.traits import FORGIVEN, LinearLimit, Traits, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
@@ -54,13 +54,12 @@ class _BetweenGroups(NamesAClass, Constraint):
                 f"{type(self).__name__}: group must be given, here or in fit(..., sensitive_features=)"
             )
         names, place = _groups(group, dataset, f"{type(self).__name__}: group")
-        column = self.group if isinstance(self.group, str) else "group" if self.group is not None else "sensitive_features"
+        column = (
+            self.group if isinstance(self.group, str) else "group" if self.group is not None else "sensitive_features"
+        )
         groups = _members(column, names, place)
         families = [
-            [
-                (f"{names[g]}{label}", rows & (place == g), (groups[g], *conditions))
-                for g in range(len(names))
-            ]
+            [(f"{names[g]}{label}", rows & (place == g), (groups[g], *conditions)) for g in range(len(names))]
             for label, rows, conditions in self._populations(dataset, positive)
         ]
         arrays = tuple(
@@ -162,9 +161,7 @@ class ConditionalParity(_BetweenGroups):
     def _populations(self, dataset: BinaryDataset, positive: int) -> list[Population]:
         names, place = _groups(self.given, dataset, "ConditionalParity: given")
         members = _members(self.given if isinstance(self.given, str) else "given", names, place)
-        return [
-            (f" (given {name})", place == position, (members[position],)) for position, name in enumerate(names)
-        ]
+        return [(f" (given {name})", place == position, (members[position],)) for position, name in enumerate(names)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +198,8 @@ class BoundParity(BoundConstraint):
         return Traits(limits=tuple(limits), reads={"class", "weight", "group"}, arrays=self.arrays)
 
     def statements(self) -> tuple[Statement, ...]:
-        most, predicted = decimal(self.at_most) + TOLERATED, (self.positive,)
+        exact, predicted = self.dataset.exact, (self.positive,)
+        most = tolerated(self.at_most, 1, exact.total() * exact.unit)
         return tuple(
             Statement((Share(Fraction(1), predicted, g, g), Share(Fraction(-1), predicted, h, h)), most)
             for family in self.families

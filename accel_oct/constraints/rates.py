@@ -17,7 +17,7 @@ import numpy as np
 
 from accel_oct.constraints.arguments import NamesAClass, number, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
-from accel_oct.constraints.statements import TOLERATED, Rows, Share, Statement, decimal
+from accel_oct.constraints.statements import Rows, Share, Statement, tolerated
 from accel_oct.constraints.traits import FORGIVEN, LinearLimit, Traits, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
@@ -85,8 +85,7 @@ class BoundRate(BoundConstraint):
         for sign, limit in ((1, self.at_most), (-1, self.at_least)):
             if limit is None:
                 continue
-            stated = decimal(limit) / (exact.total() * exact.unit) if self.count else decimal(limit)
-            stated = sign * stated + TOLERATED
+            stated = tolerated(limit, sign, exact.total() * exact.unit, self.count)
             shares = self._shares(self.part, Fraction(sign), per)
             if not self.count:
                 shares += self._shares(self.whole, -stated, per)

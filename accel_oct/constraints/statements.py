@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -57,10 +58,18 @@ class Statement:
     leaves: Fraction = Fraction(0)
 
 
-def decimal(limit: float) -> Fraction:
-    """Return the decimal number that a user writes for a float."""
-    return Fraction(repr(float(limit)))
+def tolerated(limit: float, sign: int, total: Fraction, amount: bool = False) -> Fraction:
+    """Return ``sign * limit``, as a share of the total if it is an amount, plus the tolerance.
 
-
-#: The tolerance of constraints as a decimal number.
-TOLERATED = decimal(TOLERANCE)
+    The decimal numbers that a user writes stand for the floats, unless some rate lies between both: rates of whole
+    weights, and differences of two, have a denominator of at most the square of the total.
+    """
+    exact, simple = (
+        sign * number / (total if amount else 1) + tolerance
+        for number, tolerance in (
+            (Fraction(limit), Fraction(TOLERANCE)),
+            (Fraction(repr(float(limit))), Fraction(repr(TOLERANCE))),
+        )
+    )
+    near = simple.limit_denominator(max(1, math.ceil(total)) ** 2)
+    return exact if min(exact, simple) <= near <= max(exact, simple) else simple

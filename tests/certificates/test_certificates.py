@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.certificate_support import REFUSALS, Written
 from helpers.fuzz_instances import draw
 from helpers.selection import daily
 from oracles.dynamic_programme import optimal_value
@@ -21,24 +22,6 @@ import accel_oct
 import accel_oct_checker as checker
 from accel_oct.constraints import MaxLeaves, MinLeafWeight
 from accel_oct.errors import InvalidInputError, StoppedError
-
-REFUSALS = (checker.Refused, checker.Malformed)
-
-
-class Written:
-    """A certificate and its table in a folder."""
-
-    def __init__(self, folder: Path, result: accel_oct.Result, **options: Any) -> None:
-        self.result = result
-        self.proof, self.table = folder / "proof.json", folder / "table.csv"
-        self.about = result.certificate(self.proof, table=self.table, **options)
-        self.content = json.loads(self.proof.read_text())
-
-    def check(self, content: Any = None, **options: Any) -> str:
-        """Check the certificate, or another content in its place."""
-        if content is not None:
-            self.proof.write_text(json.dumps(content))
-        return checker.check(str(self.proof), str(self.table), **options)
 
 
 def solved(number: int, **options: Any) -> accel_oct.Result:

@@ -1,0 +1,206 @@
+"""Certificates under limits on predictions and leaves: accepted for optima, and no edited one proves a wrong claim."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.certificate_support import REFUSALS, Written, limited_case
+from helpers.selection import daily
+from oracles.certified import Problem, as_nodes
+
+import accel_oct
+import accel_oct_checker as checker
+from accel_oct.constraints import MaxLeaves, Recall, StatisticalParity
+from accel_oct.errors import InvalidInputError
+
+
+def written(number: int, folder: Path) -> Written | None:
+    """Write the certificate of an instance; None if no tree satisfies the limits."""
+    result = limited_case(number).solved()
+    if result.status == "infeasible":
+        with pytest.raises(InvalidInputError, match="infeasible"):
+            result.certificate(folder / "proof.json")
+        return None
+    return Written(folder, result)
+
+
+@pytest.mark.parametrize("number", daily(range(3000), 50, 150))
+def test_certificates_under_limits_are_accepted(number: int, tmp_path: Path) -> None:
+    """Certificates are accepted, with NumPy and without, and their cost is the least of all trees within the limits."""
+    found = written(number, tmp_path)
+    if found is not None:
+        said = {found.check(fast=fast) for fast in (True, False)}
+        assert len(said) == 1 and "proven" in said.pop()
+        assert Problem(found.content, found.table).least() == found.content["claim"]["cost"]
+
+
+@pytest.mark.parametrize("number", daily(range(3000), 50, 150))
+def test_no_prices_prove_a_worse_tree(number: int, tmp_path: Path) -> None:
+    """Whatever the multipliers, a tree that is not the best within the limits is refused."""
+    found, rng = written(number, tmp_path), np.random.default_rng(number)
+    if found is None:
+        return
+    content, problem = found.content, Problem(found.content, found.table)
+    least = content["claim"]["cost"]
+    worse = sorted({cost: nested for cost, nested, kept in problem.trees() if kept and cost > least}.items())
+    for cost, nested in worse[:2] + worse[-1:]:
+        edited = deepcopy(content)
+        edited["claim"] = {"tree": as_nodes(nested), "cost": cost}
+        for closing in edited.get("closings", []):
+            if rng.random() < 0.7:
+                closing["multipliers"] = [str(rng.integers(0, 9)) for _ in closing["multipliers"]]
+        for lemma in edited.get("lemmas", []):
+            lemma["value"] = cost
+        with pytest.raises(checker.Refused):
+            found.check(edited, fast=bool(rng.random() < 0.5))
+
+
+def edits(content: Any, rng: np.random.Generator) -> None:
+    """Edit a certificate under limits at random, in one of many ways."""
+    limits, closings = content["problem"].get("limits", []), content.get("closings", [])
+    if not limits:
+        content["claim"]["cost"] += 1
+        return
+    place = int(rng.integers(len(limits)))
+    closing = closings[int(rng.integers(len(closings)))] if closings else {"multipliers": ["0"] * len(limits)}
+    limit = limits[place]
+    term = limit["terms"][int(rng.integers(len(limit["terms"])))] if limit["terms"] else {}
+    kind = int(rng.integers(15))
+    if kind == 0:
+        limits.pop(place)
+        for each in closings:
+            each["multipliers"].pop(place)
+    elif kind == 1:
+        closing["multipliers"][place] = str(rng.choice(["0", "1", "1/3", "17", "-1"]))
+    elif kind == 2:
+        closing["roots"] = [int(each) for each in rng.permutation(4)[:2]]
+    elif kind == 3 and closings:
+        closings.remove(closing)
+    elif kind == 4:
+        limit["at_most"] = str(checker.Fraction(limit["at_most"]) + checker.Fraction(int(rng.integers(-3, 4)), 10))
+    elif kind == 5 and term:
+        term["predicted"] = [int(rng.integers(len(content["data"]["classes"])))]
+    elif kind == 6 and term:
+        term["times"] = str(checker.Fraction(term["times"]) * int(rng.choice([-1, 0, 2])))
+    elif kind == 7 and term:
+        term["rows"], term["per"] = term["per"], term["rows"]
+    elif kind == 8 and term and term["rows"]:
+        term["rows"].pop()
+    elif kind == 9 and term and term["rows"]:
+        term["rows"][0][0] = str(rng.choice(["target", "x0", "group", "given"]))
+    elif kind == 10 and term and term["per"]:
+        term["per"][0][1] = [str(int(rng.integers(3)))]
+    elif kind == 11:
+        limit["leaves"] = str(rng.choice(["0", "1", "1/2"]))
+    elif kind == 12:
+        content["problem"]["depth"] += int(rng.choice([-1, 1]))
+    elif kind == 13:
+        content["problem"]["least_leaf_weight"] = int(rng.integers(3))
+    else:
+        node = content["claim"]["tree"][int(rng.integers(len(content["claim"]["tree"])))]
+        node[int(rng.integers(len(node)))] += int(rng.choice([-1, 1]))
+
+
+@pytest.mark.parametrize("number", daily(range(4000), 80, 200))
+def test_edited_limits_prove_nothing_wrong(number: int, tmp_path: Path) -> None:
+    """After random edits a certificate is refused, or its claim is true as it then stands."""
+    found, rng = written(number, tmp_path), np.random.default_rng(number)
+    if found is None:
+        return
+    content = deepcopy(found.content)
+    for _ in range(int(rng.integers(1, 3))):
+        edits(content, rng)
+    try:
+        found.check(content)
+    except REFUSALS:
+        return
+    assert content["data"] == found.content["data"]
+    assert Problem(content, found.table).least() == content["claim"]["cost"]
+
+
+def test_a_root_without_closing_is_refused(tmp_path: Path) -> None:
+    """Every column that splits the rows needs a closing; closings of other columns prove nothing about it."""
+    rng = np.random.default_rng(5)
+    X, y, group = rng.integers(0, 2, (30, 4)), rng.integers(0, 2, 30), rng.integers(0, 2, 30)
+    rules = [StatisticalParity(group, 0.05), Recall(at_least=0.6)]
+    found = Written(tmp_path, accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, constraints=rules))
+    closing = found.content["closings"][0]
+    each = [{"multipliers": closing["multipliers"], "roots": [column]} for column in range(4)]
+    assert "proven by 4 closings" in found.check(found.content | {"closings": each})
+    for column in range(4):
+        with pytest.raises(checker.Refused, match=f"column {column} at the root"):
+            found.check(found.content | {"closings": each[:column] + each[column + 1 :]})
+
+
+def test_lemmas_of_a_closing(tmp_path: Path) -> None:
+    """Lemmas at the prices of a closing are checked, and help to close sides; one that claims more is refused."""
+    rng = np.random.default_rng(3)
+    X, y, group = rng.integers(0, 2, (60, 5)), rng.integers(0, 2, 60), rng.integers(0, 2, 60)
+    result = accel_oct.solve(X, y, max_depth=4, leaf_penalty=0.01, constraints=[StatisticalParity(group, 0.05)])
+    found = Written(tmp_path, result)
+    content = found.content
+    lemma = {"path": [[0, 1, 1]], "height": 3, "value": 0, "by": "split", "level": 2}
+    content["closings"][0]["lemmas"] = [lemma]
+
+    def refused(value: int) -> bool:
+        lemma["value"] = value
+        try:
+            found.check(content)
+        except checker.Refused as fault:
+            assert "lemma 0" in str(fault)
+            return True
+        return False
+
+    low, high = 0, 1 << 60
+    assert not refused(low) and refused(high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if refused(middle) else (middle, high)
+    assert low > 0 and not refused(low)
+
+
+def test_the_limit_on_outcomes(tmp_path: Path) -> None:
+    """Where prices leave more trees open than allowed, nothing is decided."""
+    rng = np.random.default_rng(5)
+    X, y, group = rng.integers(0, 2, (40, 5)), rng.integers(0, 2, 40), rng.integers(0, 2, 40)
+    rules = [StatisticalParity(group, 0.01)]
+    found = Written(tmp_path, accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.0, constraints=rules))
+    content = found.content
+    assert "proven" in found.check(content)
+    for closing in content["closings"]:
+        closing["multipliers"] = ["0"] * len(closing["multipliers"])
+    with pytest.raises(checker.LimitReached, match="outcomes"):
+        found.check(content, outcomes=3)
+
+
+def test_groups_are_columns_of_the_table(tmp_path: Path) -> None:
+    """Groups are named in the certificate; a changed group, or a missing column, is refused."""
+    X, y = np.array([[0], [0], [1], [1]] * 3), [0, 0, 1, 1] * 3
+    rules = [StatisticalParity(["a", "b"] * 6, 0.1, positive=1)]
+    found = Written(tmp_path, accel_oct.solve(X, y, max_depth=1, leaf_penalty=0.0, constraints=rules))
+    said = found.check()
+    assert "['group', ['a']]" in said and "at most 100000001/1000000000" in said
+    text = found.table.read_text()
+    found.table.write_text(text.replace(",a,", ",b,", 1))
+    with pytest.raises(checker.Refused, match="fingerprint"):
+        found.check()
+    found.table.write_text(text.replace("group", "crowd"))
+    with pytest.raises(checker.Malformed, match="group"):
+        found.check()
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 3, 5])
+def test_a_leaf_limit_in_place_of_a_depth(leaves: int, tmp_path: Path) -> None:
+    """Without a depth limit a limit on leaves bounds the height."""
+    rng = np.random.default_rng(leaves)
+    X, y = rng.integers(0, 2, (40, 4)), rng.integers(0, 2, 40)
+    result = accel_oct.solve(X, y, max_depth=4, leaf_penalty=0.0, constraints=[MaxLeaves(leaves)])
+    found = Written(tmp_path, result)
+    assert "depth at most 4" in found.check()
+    found.content["problem"]["depth"] = None
+    assert "any depth" in found.check(found.content)
+    assert Problem(found.content, found.table).least() == found.content["claim"]["cost"]
