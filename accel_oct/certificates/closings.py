@@ -120,14 +120,20 @@ class Closer:
         goal = self.least_better - 0.5 / self.scale
         if bound < goal:
             return True
+        proven = [bound]
+
+        def note(found: float) -> bool:
+            proven[0] = min(proven[0], found)
+            return proven[0] < goal
+
         closing = Closing(
             self.problem, priced, bound, lambda tree: self.value, self.stopper, goal=lambda value: goal, root=root,
             most_sets=most_sets, most_pairs=most_pairs,
         )  # fmt: skip
         if closing.possible:
-            closing.run(self.value, lambda found: found < goal)
+            closing.run(self.value, note)
         self._check()
-        return closing.complete
+        return closing.complete or proven[0] < goal
 
     def _closing(self, prices: FloatArray, roots: list[int] | None) -> dict[str, Any]:
         """Return a closing with multipliers of the limits in cost units, as fractions with a power of two below."""

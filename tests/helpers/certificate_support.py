@@ -54,17 +54,22 @@ class LimitedCase:
             max_depth=self.max_depth,
             leaf_penalty=self.penalty,
             constraints=self.constraints,
+            time_limit=1.0,
         )
+
+
+def _rounded(limit: float | None) -> float | None:
+    return None if limit is None else round(limit, 3)
 
 
 def limited_case(number: int) -> LimitedCase:
     """Instance by number: one to three limits, on rates that trees attain or next to them; rows and columns repeat."""
     rng = np.random.default_rng([30, number])
-    n_rows, n_features = int(rng.integers(3, 15)), int(rng.integers(1, 5))
+    n_classes = 2 if rng.random() < 0.7 else 3
+    n_rows, n_features = int(rng.integers(3, 12)), int(rng.integers(1, 7 - n_classes))
     X = rng.integers(0, 2, (n_rows, n_features))
     if rng.random() < 0.3:
         X[:, -1] = X[:, 0] ^ int(rng.integers(2))
-    n_classes = 2 if rng.random() < 0.7 else 3
     y = rng.integers(0, n_classes, n_rows)
     y[rng.permutation(n_rows)[:2]] = 0, 1
     y = np.unique(y, return_inverse=True)[1]
@@ -90,6 +95,8 @@ def limited_case(number: int) -> LimitedCase:
         if kind in fuzz_rates.BETWEEN:
             rate = fuzz_rates.replace(rate, group=tuple(group.tolist()), given=tuple(given.tolist()))
         rate = fuzz_rates.with_limits(rng, rate, y.tolist(), exact, trees)
+        if rng.random() < 0.9:  # the edges of the tolerance are left to branch and cut, which takes long
+            rate = fuzz_rates.replace(rate, lower=_rounded(rate.lower), upper=_rounded(rate.upper))
         constraints.append(fuzz_rates.as_constraint(rate))
     penalty = float(rng.choice([0.0, 0.01, 0.05, 1 / n_rows, 0.3]))
     return LimitedCase(X, y, weights, penalty, depth, constraints)
