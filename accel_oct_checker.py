@@ -24,6 +24,7 @@ import re
 import sys
 import time
 import zlib
+from copy import copy
 from fractions import Fraction
 from itertools import compress
 from operator import add, mul, sub
@@ -202,7 +203,7 @@ class Data:
         need(all(amount >= 0 for amount in given), "weights must not be negative")
         self.weights = [round(amount * scale) for amount in given]
         self.labels: list[int] = [label for label in labels if label is not None]
-        self.names = [column[0] for column in columns]
+        self.names, self.columns = [column[0] for column in columns], columns
         self.ranks, self.tops = list[list[int]](), list[int]()
         shown = {name: cells[name] for name in extra}
         for column in columns:
@@ -296,6 +297,7 @@ class Plain:
     """
 
     def __init__(self, data: Data, costs: list[list[int]], price: int, least: int, clock: Clock) -> None:
+        self.arguments = data, costs, price, least, clock
         self.price, self.least, self.clock, self.n, self.data = price, least, clock, len(costs), data
         self.memo: dict[int, int] = {}
         weights = [0] * self.n
@@ -519,6 +521,65 @@ class Plain:
             if level == 2 and not patient and low[0][number] + low[1][number] < value:
                 return
 
+    # Trees over the columns of few groups
+
+    def sets(self, subset: int, height: int | None, value: int, groups: list[list[int]], most: int) -> str:
+        """Return "" if every tree over the columns of at most `most` groups costs `value`; else whose trees do not."""
+        masks_of = {column: subset & mask for (column, _), mask in zip(self.cuts, self.masks, strict=True)}
+        split = [[masks_of[c] for c in group if c in masks_of and masks_of[c] not in (0, subset)] for group in groups]
+        useful = [number for number, masks in enumerate(split) if masks]
+        size = min(most, len(useful))
+        two = self.bound(subset, 2 if height is None else min(2, height), 2)
+        many = not self.least or self.total(subset, WEIGHT) >= 4 * self.least
+        planes = [
+            self.planes[quantity] for quantity in (self.used[:1] if self.signed else self.used) if quantity != WEIGHT
+        ]
+        both = self.total(subset, self.used[1]) if self.signed else 0
+
+        def closed(cells: list[int]) -> bool:
+            """Whether trees with four leaves or more cost the value, by the points of some columns; and others too."""
+            if two < value or (many and height not in (0, 1, 2)):
+                sums = [[sum(v * (cell & rows).bit_count() for rows, v in own) for own in planes] for cell in cells]
+                lost = (both - sum(abs(d) for (d,) in sums)) // 2 if self.signed else sum(map(min, sums))
+                return two >= value and lost + 4 * self.price >= value
+            return True
+
+        def visit(start: int, chosen: list[int], cells: list[int]) -> str:
+            self.clock.tick()
+            if len(chosen) == size:
+                columns = [column for number in chosen for column in groups[number]]
+                if closed(cells) or self.over(columns).least_cost(subset, height) >= value:
+                    return ""
+                return f"trees over the columns {columns} cost less"
+            for number in range(start, len(useful) - size + len(chosen) + 1):
+                parts = cells
+                for mask in split[useful[number]]:
+                    parts = [part for cell in parts for part in (cell & mask, cell & ~mask) if part]
+                if fault := visit(number + 1, [*chosen, useful[number]], parts):
+                    return fault
+            return ""
+
+        return visit(0, [], [subset])
+
+    def over(self, columns: list[int]) -> Plain:
+        """Return the same with the splits of some columns alone."""
+        found = copy(self)
+        found.memo, chosen = {}, set(columns)
+        found.mask_of = {cut: mask for cut, mask in self.mask_of.items() if cut[0] in chosen}
+        found.cuts, found.masks = list(found.mask_of), list(found.mask_of.values())
+        return found
+
+    def least_cost(self, subset: int, height: int | None) -> int:
+        """Return the least cost of trees of at most this height, by every split. No path needs a binary split twice."""
+        height = len(self.cuts) if height is None else min(height, len(self.cuts))
+        best = self.bound(subset, min(height, 2), 2)
+        if height <= 2 or best <= self.deeper(subset, 2):
+            return best
+        for place in self.separating(subset):
+            sides = (self.subset(subset, self.cuts[place], side) for side in (0, 1))
+            best = min(best, sum(self.least_cost(own, height - 1) for own in sides))
+        return best
+
 
 class Fast(Plain):
     """The same with NumPy, whose floats hold integers below 2**53 here: costs at depth two, of many sets at once."""
@@ -711,10 +772,10 @@ class Limit:
         self.text = f"{self.text} + {leaves} x leaves"[: None if leaves else -len(f" + {leaves} x leaves")]
         self.text = f"{self.text.removeprefix(' + ').strip()} at most {most}"
         amounts = [[0] * len(data.classes) for _ in data.labels]
-        for times, (_, predicted_as, rows) in zip(whole_times, terms, strict=True):
+        for factor_of, (_, predicted_as, rows) in zip(whole_times, terms, strict=True):
             for own, weight, counts in zip(amounts, data.weights, rows, strict=True):
                 for label in predicted_as if counts else ():
-                    own[label] += times // shared * weight
+                    own[label] += factor_of // shared * weight
         self.amounts = data.by_point(amounts)
 
     @staticmethod
@@ -750,7 +811,16 @@ class Claim:
         need(self.depth is None or whole(self.depth, 0, 1000, "depth") >= 0, "depth is a number or null")
         leaf_price = fraction(problem.get("leaf_price"), "leaf_price")
         self.least = whole(problem.get("least_leaf_weight", 0), 0, INFINITE, "least_leaf_weight")
-        only(problem, {"depth", "leaf_price", "least_leaf_weight", "limits"}, "problem")
+        only(problem, {"depth", "leaf_price", "least_leaf_weight", "limits", "groups", "most_groups"}, "problem")
+        self.most_groups, self.groups = None, list[list[int]]()
+        if "groups" in problem or "most_groups" in problem:
+            self.groups = part(problem, "groups", list, "problem")
+            self.most_groups = whole(problem.get("most_groups"), 0, len(data.ranks), "most_groups")
+            need(all(isinstance(group, list) for group in self.groups), "groups must be lists of columns")
+            columns = [whole(c, 0, len(data.ranks) - 1, "a column of a group") for group in self.groups for c in group]
+            need(sorted(columns) == list(range(len(data.ranks))), "every column must be in one group")
+            need(all(column[1] == "binary" for column in data.columns), "groups need binary columns")
+            need(not problem.get("limits"), "a problem has limits or groups, not both")
         only(claim, {"tree", "cost"}, "claim")
         self.limits = [Limit(spec, data, f"limit {place}") for place, spec in enumerate(problem.get("limits", []))]
         self.unit = leaf_price.denominator  # costs are in this part of a unit of weight
@@ -773,7 +843,7 @@ class Claim:
         need(self.tree, "the tree has no nodes")
         weights = data.by_point([[weight] * len(data.classes) for weight in data.weights])
         inner: dict[int, tuple[list[int], int]] = {0: (list(range(data.n_points)), 0)}
-        cost, used = 0, [0 for _ in self.limits]
+        cost, used, inside = 0, [0 for _ in self.limits], set[int]()
         for place, node in enumerate(self.tree):
             need(place in inner, f"node {place} of the tree has no parent before it, or two")
             clock.tick()
@@ -799,6 +869,9 @@ class Claim:
                 )
             if self.depth is not None and depth >= self.depth:
                 raise Refused(f"the tree is deeper than {self.depth}")
+            inside |= {number for number, group in enumerate(self.groups) if column in group}
+            if self.most_groups is not None and len(inside) > self.most_groups:
+                raise Refused(f"the tree uses more than {self.most_groups} groups of columns")
         need(not inner, "a node of the tree is missing")
         for amount, limit in zip(used, self.limits, strict=True):
             if amount > limit.most:
@@ -817,9 +890,10 @@ def engine_of(data: Data, costs: list[list[int]], price: int, least: int, clock:
 Lemma = tuple[int, list[Any], int | None, int]  # points, path, height, value
 
 
-def check_lemmas(listed: list[Any], engine: Plain) -> list[Lemma]:
-    """Check every lemma in turn."""
+def check_lemmas(listed: list[Any], engine: Plain, groups: tuple[list[list[int]], int] | None = None) -> list[Lemma]:
+    """Check every lemma in turn; of the groups of columns, trees use at most a number."""
     known, data = list[Lemma](), engine.data
+    plain = None if groups is None or type(engine) is Plain else Plain(*engine.arguments)
     for number, lemma in enumerate(listed):
         engine.clock.tick()
         name = f"lemma {number}"
@@ -838,6 +912,8 @@ def check_lemmas(listed: list[Any], engine: Plain) -> list[Lemma]:
             for _, _, other, _ in used:
                 need(other is None or (height is not None and other >= height - 1), f"{name} uses one of less height")
             fault = engine.split(points, height, value, level, [(lemma[0], lemma[3]) for lemma in used])
+        elif rule == "sets" and groups is not None:
+            fault = (plain or engine).sets(points, height, value, *groups)
         else:
             need(rule in ("count", "deeper"), f"{name} has the unknown rule {rule!r}")
             if rule == "count":
@@ -859,7 +935,8 @@ def check_proof(found: dict[str, Any], claim: Claim, data: Data, clock: Clock, f
         return check_closings(part(found, "closings", list, "the certificate"), claim, data, clock, fast, most)
     need("closings" not in found, "closings need limits")
     engine = engine_of(data, claim.costs, claim.price, claim.least, clock, fast)
-    known = check_lemmas(part(found, "lemmas", list, "the certificate"), engine)
+    groups = None if claim.most_groups is None else (claim.groups, claim.most_groups)
+    known = check_lemmas(part(found, "lemmas", list, "the certificate"), engine, groups)
     need(known, "the certificate has no lemmas")
     _, path, height, value = known[-1]
     if path or value < claim.cost or (height is not None and (claim.depth is None or height < claim.depth)):
@@ -941,7 +1018,7 @@ class Priced:
 
     def height(self) -> int:
         """Return the largest height of a tree that costs at most the budget: it has at least one leaf more."""
-        heights = [] if self.claim.depth is None else [self.claim.depth]
+        heights: list[int] = [] if self.claim.depth is None else [self.claim.depth]
         if self.price:
             heights.append(self.budget // self.price - 1)
         heights += [limit.most // limit.leaves - 1 for limit in self.claim.limits if limit.alone and limit.leaves]
@@ -1005,7 +1082,7 @@ class Priced:
         """Return the cost here and the outcome of a leaf of every class."""
         if self.claim.least and self.engine.total(subset, WEIGHT) < self.claim.least:
             return []
-        if self.arrays is not None:
+        if self.arrays is not None and isinstance(self.engine, Fast):
             sums = self.arrays[:, :, self.engine.rows(subset)].sum(axis=2).astype(np.int64).tolist()
         else:
             sums = [
@@ -1080,6 +1157,8 @@ def check(
         f" and the weights in {spec['weight']!r}" if spec.get("weight") else ""
     )
     rule = f" with at least {claim.least} units of weight in each leaf" if claim.least else ""
+    if claim.most_groups is not None:
+        rule += f", of at most {claim.most_groups} of {len(claim.groups)} groups"
     rule += "".join(f"{', and' if place else ' with'} {limit.text}" for place, limit in enumerate(claim.limits))
     return (
         f"proven by {proof_of}: of all trees of {depth} over the {len(data.ranks)} columns{rule}, none has a "

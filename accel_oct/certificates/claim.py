@@ -103,6 +103,9 @@ class Claim:
     least : int
         Least weight of a leaf, in units; 0 for none.
     limits : tuple of Limit
+    groups : tuple of tuple of int
+        Columns of every group, if `most_groups` limits the number of groups that a tree uses.
+    most_groups : int or None
     """
 
     columns: tuple[Column, ...]
@@ -117,6 +120,8 @@ class Claim:
     tree: OrderedTree
     least: int = 0
     limits: tuple[Limit, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
+    most_groups: int | None = None
     target: str = "target"
     weight: str | None = None
 
@@ -145,6 +150,12 @@ class Claim:
         }
         target, classes = _unused("target", names), class_texts(dataset)
         limits = _limits(constraints, weights, cells, target, classes)
+        groups, most_groups = _groups(constraints)
+        if limits and groups:
+            raise InvalidInputError(
+                "a certificate cannot yet be written under a limit on features together with other constraints on the "
+                "whole tree"
+            )
         return cls(
             columns=tuple(Column(name, "binary") for name in names),
             ranks=np.ascontiguousarray(dataset.X.T).astype(np.int32),
@@ -158,6 +169,8 @@ class Claim:
             tree=_ordered(tree),
             least=least_weight(constraints, weights),
             limits=limits,
+            groups=groups,
+            most_groups=most_groups,
             target=target,
             weight=None if all(weight == 1 for weight in weights) else _unused("weight", (*cells, target)),
         )
@@ -347,7 +360,7 @@ def least_weight(constraints: Sequence[BoundConstraint], weights: Sequence[Fract
     """
     least = 0
     for constraint in constraints:
-        if constraint.statements() is not None:
+        if constraint.statements() is not None or _largest_number(constraint) is not None:
             continue
         if not isinstance(constraint, BoundMinLeafWeight):
             raise InvalidInputError(f"a certificate cannot yet be written under the constraint `{constraint.name}`")
@@ -363,6 +376,31 @@ def least_weight(constraints: Sequence[BoundConstraint], weights: Sequence[Fract
         minimum = constraint.minimum - Fraction(TOLERANCE) * sum(weights)
         least = max(least, -(-minimum.numerator // minimum.denominator))
     return least
+
+
+def _largest_number(constraint: BoundConstraint) -> int | None:
+    """Return the largest number of groups of features, if the constraint limits it and nothing else."""
+    return None if constraint.traits.features is None else constraint.traits.features.most
+
+
+def _groups(constraints: Sequence[BoundConstraint]) -> tuple[tuple[tuple[int, ...], ...], int | None]:
+    """Return the columns of every group, and how many groups a tree may use; () and None without a limit.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are several limits about different groups.
+    """
+    found: dict[tuple[tuple[int, ...], ...], int] = {}
+    for constraint in constraints:
+        rule, most = constraint.traits.features, _largest_number(constraint)
+        if rule is not None and most is not None:
+            groups = [np.flatnonzero(rule.group == group).tolist() for group in np.unique(rule.group)]
+            key = tuple(map(tuple, groups))
+            found[key] = min(most, len(groups), found.get(key, most))
+    if len(found) > 1:
+        raise InvalidInputError("a certificate cannot yet be written under limits on different groups of features")
+    return next(iter(found.items())) if found else ((), None)
 
 
 def _limits(

@@ -92,6 +92,7 @@ def as_dict(claim: Claim, proof: dict[str, Any]) -> dict[str, Any]:
             "depth": claim.max_depth,
             "leaf_price": str(claim.leaf_price),
             **({"least_leaf_weight": claim.least} if claim.least else {}),
+            **({"groups": claim.groups, "most_groups": claim.most_groups} if claim.most_groups is not None else {}),
             **({"limits": [limit.stated for limit in claim.limits]} if claim.limits else {}),
         },
         "claim": {"tree": claim.as_nodes(), "cost": claim.cost},

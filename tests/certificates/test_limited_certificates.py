@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from oracles.certified import Problem, as_nodes
 
 import accel_oct
 import accel_oct_checker as checker
-from accel_oct.constraints import MaxLeaves, Recall, StatisticalParity
+from accel_oct.constraints import MaxFeatures, MaxLeaves, MinLeafWeight, Recall, StatisticalParity
 from accel_oct.errors import InvalidInputError
 
 
@@ -205,3 +206,97 @@ def test_a_leaf_limit_in_place_of_a_depth(leaves: int, tmp_path: Path) -> None:
     found.content["problem"]["depth"] = None
     assert "any depth" in found.check(found.content)
     assert Problem(found.content, found.table).least() == found.content["claim"]["cost"]
+
+
+# ---------------------------------------------------------------- few features
+
+
+def few_features(number: int) -> tuple[accel_oct.Result, int]:
+    """An instance under a limit on features, some with columns in groups, and its number of features."""
+    rng = np.random.default_rng([31, number])
+    n_rows, n_features = int(rng.integers(4, 16)), int(rng.integers(2, 6))
+    X = rng.integers(0, 2, (n_rows, n_features))
+    if rng.random() < 0.3:
+        X[:, -1] = X[:, 0] ^ 1
+    sources = rng.integers(0, 3, n_features) if rng.random() < 0.4 else None
+    most = int(rng.integers(0, 4))
+    rules: list[Any] = [MaxFeatures(most, sources)]
+    if rng.random() < 0.3:
+        rules.append(MinLeafWeight(amount=2.0))
+    result = accel_oct.solve(
+        X,
+        (X[:, 0] ^ X[:, 1] ^ (rng.random(n_rows) < 0.2)) if rng.random() < 0.7 else rng.integers(0, 3, n_rows),
+        max_depth=int(rng.integers(1, 5)),
+        leaf_penalty=float(rng.choice([0.0, 0.01, 0.05])),
+        sample_weight=rng.integers(1, 4, n_rows) if rng.random() < 0.4 else None,
+        constraints=rules,
+    )
+    return result, most
+
+
+def least_with_groups(found: Written) -> int:
+    """The least cost of the trees over the columns of each set of groups, by every tree."""
+    problem = found.content["problem"]
+    groups, columns = problem["groups"], found.content["data"]["columns"]
+    costs = []
+    for chosen in combinations(range(len(groups)), problem["most_groups"]):
+        own = [column for group in chosen for column in groups[group]]
+        restricted = found.content | {
+            "data": found.content["data"] | {"columns": [columns[column] for column in own]},
+        }
+        least = Problem(restricted, found.table).least()
+        costs += [] if least is None else [least]
+    return min(costs)
+
+
+@pytest.mark.parametrize("number", daily(range(2000), 40, 100))
+def test_certificates_of_few_features(number: int, tmp_path: Path) -> None:
+    """Certificates are accepted, their cost is the least over every set of features, and one unit more is refused."""
+    result, most = few_features(number)
+    if result.status == "infeasible":
+        return
+    found = Written(tmp_path, result)
+    for fast in (True, False):
+        assert f"at most {min(most, len(found.content['problem']['groups']))} of" in found.check(fast=fast)
+    assert least_with_groups(found) == found.content["claim"]["cost"]
+    content = deepcopy(found.content)
+    content["lemmas"][-1] |= {"value": content["claim"]["cost"] + 1, "by": "sets"}
+    with pytest.raises(checker.Refused):
+        found.check(content, fast=bool(number % 2))
+    content["lemmas"][-1]["value"] -= 1
+    assert "proven" in found.check(content)
+    content["problem"]["most_groups"] -= 1
+    try:
+        found.check(content)
+    except REFUSALS:
+        return
+    found.content = content
+    assert least_with_groups(found) == content["claim"]["cost"]
+
+
+def test_a_tree_of_too_many_features_is_refused(tmp_path: Path) -> None:
+    """A tree that uses more groups than allowed is refused; every column must be in one group."""
+    X = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)] * 3)
+    y = X[:, 0] & (X[:, 1] | X[:, 2])
+    few = Written(tmp_path, accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.0, constraints=[MaxFeatures(2)]))
+    content, free = few.content, accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.0)
+    assert content["lemmas"] == [{"path": [], "height": 3, "value": content["claim"]["cost"], "by": "sets"}]
+    (tmp_path / "free").mkdir()
+    claim = Written(tmp_path / "free", free).content["claim"]
+    with pytest.raises(checker.Refused, match="more than 2 groups"):
+        few.check(content | {"claim": claim})
+    for groups in ([[0], [1]], [[0, 1], [1, 2]], [[0], [1], [2], [3]], [[0], [1], 2]):
+        with pytest.raises(checker.Malformed):
+            few.check(content | {"problem": content["problem"] | {"groups": groups}})
+    with pytest.raises(checker.Refused, match="cost less"):
+        few.check(content | {"problem": content["problem"] | {"groups": [[0, 1], [2]]}})
+
+
+def test_features_together_with_other_constraints_have_no_certificate(tmp_path: Path) -> None:
+    """A limit on features together with one on rates is refused in a sentence; so are too many sets of features."""
+    rng = np.random.default_rng(1)
+    X, y = rng.integers(0, 2, (40, 4)), rng.integers(0, 2, 40)
+    both = [MaxFeatures(2), Recall(at_least=0.5)]
+    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, constraints=both)
+    with pytest.raises(InvalidInputError, match="together with"):
+        result.certificate(tmp_path / "proof.json")
