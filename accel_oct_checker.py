@@ -24,6 +24,8 @@ import re
 import sys
 import time
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from fractions import Fraction
 from itertools import compress
@@ -770,7 +772,7 @@ class Limit:
         shared = math.gcd(whole_leaves, *whole_times) or 1
         self.leaves, self.most, self.alone = whole_leaves // shared, most * factor // shared, not terms
         self.text = f"{self.text} + {leaves} x leaves"[: None if leaves else -len(f" + {leaves} x leaves")]
-        self.text = f"{self.text.removeprefix(' + ').strip()} at most {most}"
+        self.text = f"{self.text.removeprefix(' + ').strip()} at most {spec['at_most']}"
         amounts = [[0] * len(data.classes) for _ in data.labels]
         for factor_of, (_, predicted_as, rows) in zip(whole_times, terms, strict=True):
             for own, weight, counts in zip(amounts, data.weights, rows, strict=True):
@@ -1176,6 +1178,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--memory", type=int, default=4096, help="limit on the memory in MB, if possible; 4096")
     parser.add_argument("--size", type=int, default=1024, help="limit on the size of a file, unpacked, in MB; 1024")
     parser.add_argument("--plain", action="store_true", help="do not use NumPy")
+    parser.add_argument("--outcomes", type=int, default=10_000_000, help="limit on outcomes under limits; 10 million")
     given = parser.parse_args(arguments)
     if given.seconds is not None and not given.seconds >= 0:
         parser.error("--seconds must not be negative")
@@ -1187,16 +1190,29 @@ def main(arguments: list[str] | None = None) -> int:
     return run(given)
 
 
-def run(given: argparse.Namespace) -> int:
-    """Check under the limit on memory, print what is found and return the exit code."""
+@contextmanager
+def memory_limit(megabytes: int | None) -> Iterator[None]:
+    """Limit the memory of this process, where the system allows it; None for no limit."""
     try:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (given.memory << 20, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        if megabytes is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, before[1]))
     except (ImportError, ValueError, OSError):  # not on this system
-        pass
+        yield
+        return
     try:
-        print(check(given.proof, given.data, given.seconds, given.size << 20, not given.plain))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Check under the limit on memory, print what is found and return the exit code."""
+    try:
+        with memory_limit(given.memory):
+            print(check(given.proof, given.data, given.seconds, given.size << 20, not given.plain, given.outcomes))
     except Refused as fault:
         print(f"refused: {fault}")
         return 1

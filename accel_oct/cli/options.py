@@ -399,6 +399,14 @@ class ProofOptions(Group):
     proof: Annotated[
         bool, Option("--proof", help="MODEL is a certificate: check it, and nothing else, against a CSV file.")
     ] = False
+    seconds: Annotated[
+        float | None,
+        Option("--seconds", metavar="SECONDS", help="Time limit of --proof.", show_default=False),
+    ] = None
+    memory: Annotated[
+        int | None,
+        Option("--memory", metavar="MB", help="Memory limit of --proof, where possible.", show_default=False),
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,9 @@ def check(
 ) -> int:
     """Check proof, objective and constraints; return the exit code of the worst result."""
     if proof.proof:
-        return _check_certificate(file.model, table, display)
+        return _check_certificate(file.model, table, proof, display)
+    if proof.seconds is not None or proof.memory is not None:
+        raise InvalidInputError("--seconds and --memory are limits of --proof")
     stored = read_model(file, table)
     model = stored.model
     data = read_training(table, stored.columns(columns), display, like=model)
@@ -75,19 +77,24 @@ def check(
     )
 
 
-def _check_certificate(path: str, table: TableOptions, display: DisplayOptions) -> int:
+def _check_certificate(path: str, table: TableOptions, limits: ProofOptions, display: DisplayOptions) -> int:
     """Check a certificate by the program that shares nothing with the solver."""
     if table.data is None:
         raise InvalidInputError("no table was given: name the CSV file that the certificate is about")
+    if limits.seconds is not None and not limits.seconds >= 0:
+        raise InvalidInputError(f"--seconds must not be negative, got {limits.seconds}")
+    if limits.memory is not None and not 0 < limits.memory < 1 << 40:
+        raise InvalidInputError(f"--memory must be from 1 to 2**40 MB, got {limits.memory}")
     code, said = Code.DONE, ""
     try:
-        said = accel_oct_checker.check(path, table.data)
+        with accel_oct_checker.memory_limit(limits.memory):
+            said = accel_oct_checker.check(path, table.data, limits.seconds)
     except accel_oct_checker.Refused as fault:
         code, said = Code.DOES_NOT_HOLD, f"refused: {fault}"
     except accel_oct_checker.Malformed as fault:
         raise InvalidInputError(str(fault)) from None
-    except accel_oct_checker.LimitReached as fault:
-        code, said = Code.NOT_PROVEN, f"undecided: {fault}"
+    except (accel_oct_checker.LimitReached, MemoryError) as fault:
+        code, said = Code.NOT_PROVEN, f"undecided: {str(fault) or 'the memory limit is reached'}"
     printed(display, None, said)
     return emit(display, "check", code, proven=code is Code.DONE, finding=said)
 
