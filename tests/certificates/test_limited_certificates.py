@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.certificate_support import REFUSALS, Written, limited_case
 from helpers.selection import daily
@@ -15,6 +16,8 @@ from oracles.certified import Problem, as_nodes
 
 import accel_oct
 import accel_oct_checker as checker
+from accel_oct import OptimalTreeClassifier
+from accel_oct.cli.app import run
 from accel_oct.constraints import MaxFeatures, MaxLeaves, MinLeafWeight, Recall, StatisticalParity
 from accel_oct.errors import InvalidInputError
 
@@ -300,3 +303,52 @@ def test_features_together_with_other_constraints_have_no_certificate(tmp_path: 
     result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, constraints=both)
     with pytest.raises(InvalidInputError, match="together with"):
         result.certificate(tmp_path / "proof.json")
+
+
+# ---------------------------------------------------------------- classifiers and the command line
+
+
+def people(n: int = 60) -> tuple[pd.DataFrame, np.ndarray]:
+    """A table with numbers and two columns of texts, and classes that depend on all three."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"sex": rng.choice(["m", "f"], n), "age": rng.integers(18, 70, n), "job": rng.choice(list("abc"), n)}
+    )
+    return X, np.where(rng.random(n) < 0.3, rng.integers(0, 2, n), (X.age > 40) ^ (X.sex == "m")).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"constraints": [StatisticalParity("sex", 0.05, positive=1)]}, "[['sex', ['f']]]"),
+        ({"constraints": [StatisticalParity("sex", 0.05, positive=1)], "exclude": ["sex"]}, "[['sex', ['f']]]"),
+        ({"constraints": [Recall(1, at_least=0.9), MinLeafWeight(amount=3)]}, "at most -0.899999999"),
+        ({"max_features_used": 1}, "of at most 1 of 3 groups"),
+        ({"max_features_used": 2, "min_samples_leaf": 5}, "at least 5 units"),
+    ],
+)
+def test_classifiers_under_limits(options: dict[str, Any], said: str, tmp_path: Path) -> None:
+    """The certificate of a classifier names columns of the user's table; those of a feature form a group."""
+    X, y = people()
+    model = OptimalTreeClassifier(max_depth=2, leaf_penalty=0.01, **options).fit(X, y)
+    proof, table = tmp_path / "proof.json", tmp_path / "table.csv"
+    model.certificate(proof, X, y, table=table, target="paid")
+    for fast in (True, False):
+        assert said in checker.check(str(proof), str(table), fast=fast)
+
+
+def test_command_line_under_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`fit --certificate` and `check --proof` write and check a proof under constraints, within limits."""
+    X, y = people()
+    data, model = tmp_path / "data.csv", tmp_path / "model.json"
+    X.assign(paid=y).to_csv(data, index=False)
+    proof, table = tmp_path / "proof.json", tmp_path / "table.csv"
+    given = ["-t", "paid", "-d", "2", "--constraint", "StatisticalParity(group='sex', at_most=0.05, positive=1)"]
+    assert run(["fit", str(data), *given, "-o", str(model)]) == 0
+    assert run(["certify", str(model), str(data), "-o", str(proof), "--table", str(table)]) == 0
+    assert run(["check", str(proof), str(table), "--proof", "--seconds", "60", "--memory", "100000"]) == 0
+    assert "proven by 1 closings" in capsys.readouterr().out
+    assert run(["check", str(proof), str(table), "--proof", "--seconds", "0"]) == 3
+    assert run(["check", str(proof), str(table), "--proof", "--seconds", "-1"]) == 2
+    assert run(["check", str(proof), str(table), "--proof", "--memory", "0"]) == 2
+    assert run(["check", str(model), str(data), "--seconds", "1"]) == 2

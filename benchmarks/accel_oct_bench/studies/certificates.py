@@ -1,7 +1,7 @@
 """Certificates: size of the file, and the time to solve, to write and to check.
 
-    python -m accel_oct_bench.studies.certificates --data-dir FOLDER [--kind encodings raw fairness few] [--only NAME ...]
-        [--depths 3 4] [--penalties 0.04 0.01 0.001] [--plain] [--limit SECONDS]
+    python -m accel_oct_bench.studies.certificates --data-dir FOLDER [--kind encodings raw fairness few]
+        [--only NAME ...] [--depths 3 4] [--penalties 0.04 0.01 0.001] [--plain] [--limit SECONDS]
 
 Kinds: all encoded data sets; the raw tables with numbers over every split; the fairness sets (`fairness/NAME.csv`:
 first column the protected group, left out of the splits; last column the class) under statistical parity 0.05, recall
