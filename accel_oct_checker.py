@@ -682,6 +682,9 @@ class Fast(Plain):
         if self.ordered or level == 0 or not left:
             return super().count(subset, places, low, value, below, level, patient)
         X = self.columns(subset, places)
+        if level == 2 and self.signed and len(left) > len(places) // 3:
+            self.raise_all(subset, places, X, low, below)
+            return None
         at_once = len(left) if level == 1 else max(1, 2**22 // max(X.shape[1] ** 2, X.size))
         for start in range(0, len(left), at_once):
             self.clock.tick()
@@ -696,6 +699,44 @@ class Fast(Plain):
                         cost = min(cost, self.deeper(self.subset(subset, self.cuts[places[number]], side), level))
                     low[side][number] = max(low[side][number], int(cost))
         return None
+
+    def raise_all(self, subset: int, places: list[int], X: Any, low: list[Any], below: int | None) -> None:
+        """Raise the bounds of all splits by the costs at depth two of both sides, for two classes.
+
+        Of two columns f < g all four parts are counted once. The sums over what a third column adds come from those of
+        the rows that have a one in all three: d is the cost of the first class less that of the second, and a part's
+        best split costs (the sum of both costs - the largest |2 (sum of d on one side) - (sum of d)|) / 2.
+        """
+        rows, size = self.rows(subset), X.shape[1]
+        d, both = (self.counts[quantity][rows] for quantity in self.used)
+        (D, DD), (A, AA) = ((value @ X, (X.T * value) @ X) for value in (d, both))
+        costs = np.full((2, 2, size, size), 2.0**80)  # sides of f and g
+        for f in range(size - 1):
+            if not f % 16:
+                self.clock.tick()
+            g, ones = slice(f + 1, size), X[:, f] > 0
+            few = ones if 2 * ones.sum() <= len(X) else ~ones  # count the smaller side of f
+            three = (X[few, f + 1 :].T * d[few]) @ X[few]
+            three = three if few is ones else DD[g] - three  # ones in f, g and each third column
+            rest = DD[g] - three  # ones in g and the third
+            sums = {(1, 1): DD[f, g], (1, 0): D[f] - DD[f, g], (0, 1): D[g] - DD[f, g]}
+            sums[0, 0] = d.sum() - D[f] - sums[0, 1]
+            alls = {(1, 1): AA[f, g], (1, 0): A[f] - AA[f, g], (0, 1): A[g] - AA[f, g]}
+            alls[0, 0] = both.sum() - A[f] - alls[0, 1]
+            for (a, b), mine in sums.items():
+                third = (three if b else DD[f] - three) if a else (rest if b else D - DD[f] - rest)
+                most = np.maximum(2 * third.max(axis=1) - mine, mine - 2 * third.min(axis=1))
+                leaf = (alls[a, b] - abs(mine)).astype(np.float64) / 2 * self.unit + self.price
+                split = (alls[a, b] - np.maximum(most, abs(mine))).astype(np.float64) / 2 * self.unit + 2 * self.price
+                costs[a, b, f, g] = costs[b, a, g, f] = np.minimum(leaf, split)
+        for side in (0, 1):
+            mine, every = (D, A) if side else (d.sum() - D, both.sum() - A)
+            leaf = (every - abs(mine)).astype(np.float64) / 2 * self.unit + self.price
+            found = np.minimum(leaf, (costs[side, 0] + costs[side, 1]).min(axis=1, initial=2.0**80)).tolist()
+            for number, (place, cost) in enumerate(zip(places, found, strict=True)):
+                if below is None or below > 2:
+                    cost = min(cost, self.deeper(self.subset(subset, self.cuts[place], side), 2))
+                low[side][number] = max(low[side][number], int(cost))
 
     def twos(self, subset: int, X: Any, members: Any) -> Any:
         """Return least costs at depth two of some parts of a set, given by 0 and 1, and of what each leaves.
