@@ -211,6 +211,27 @@ def test_a_leaf_limit_in_place_of_a_depth(leaves: int, tmp_path: Path) -> None:
     assert Problem(found.content, found.table).least() == found.content["claim"]["cost"]
 
 
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize(("penalty", "rule"), [(0.0, MaxLeaves(4)), (0.49 / 12, Recall(1, at_least=0.1))])
+def test_heights_without_a_depth_limit(penalty: float, rule: Any, fast: bool, tmp_path: Path) -> None:
+    """The largest height follows exactly from a limit on leaves, and from prices: a chain of that height is found."""
+    X = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+    y = np.where(X[:, 0] == 1, 0, np.where(X[:, 1] == 1, 1, X[:, 2] ^ 1))
+    X, y = np.vstack([X, X[-4:]]), np.append(y, y[-4:])
+    result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=penalty, constraints=[rule])
+    found = Written(tmp_path, result)
+    content, problem = found.content, Problem(found.content, found.table)
+    content["problem"]["depth"] = None
+    assert "any depth" in found.check(content, fast=fast)
+    best = content["claim"]["cost"]
+    cost, nested = min((each[:2] for each in problem.trees() if each[2] and each[0] > best), key=lambda each: each[0])
+    content["claim"] = {"tree": as_nodes(nested), "cost": cost}
+    for closing in content["closings"]:
+        closing["multipliers"] = ["0"] * len(closing["multipliers"])
+    with pytest.raises(checker.Refused):
+        found.check(content, fast=fast)
+
+
 # ---------------------------------------------------------------- few features
 
 

@@ -71,6 +71,12 @@ def limited_case(number: int) -> LimitedCase:
     if rng.random() < 0.3:
         X[:, -1] = X[:, 0] ^ int(rng.integers(2))
     y = rng.integers(0, n_classes, n_rows)
+    deep = n_features > 1 and number % 2 == 0
+    if deep:  # all good trees have splits below a split
+        n_rows = 11
+        X = rng.integers(0, 2, (n_rows, n_features))
+        y = (X[:, 0] ^ X[:, 1]) + (n_classes == 3) * (X[:, -1] & X[:, 0])
+        y = np.where(rng.random(n_rows) < 0.1, rng.integers(0, n_classes, n_rows), y)
     y[rng.permutation(n_rows)[:2]] = 0, 1
     y = np.unique(y, return_inverse=True)[1]
     group, given = rng.integers(0, 2 + (number % 5 == 0), n_rows), rng.integers(0, 2, n_rows)
@@ -79,7 +85,7 @@ def limited_case(number: int) -> LimitedCase:
     weights = None if rng.random() < 0.5 else rng.integers(0 if rng.random() < 0.3 else 1, 6, n_rows).astype(float)
     if weights is not None and weights.sum() == 0:
         weights = None
-    depth = int(rng.integers(1, 5)) if n_classes == 2 else int(rng.integers(1, 4))
+    depth = int(rng.integers(1 + deep, 5)) if n_classes == 2 else int(rng.integers(1 + deep, 4))
     exact = [oracle.Fraction(1 if weights is None else weights[i]) for i in range(n_rows)]
     trees = list(oracle.predictions(X.tolist(), int(y.max()) + 1, min(depth, 2)))
     constraints: list[Any] = []
@@ -98,5 +104,5 @@ def limited_case(number: int) -> LimitedCase:
         if rng.random() < 0.9:  # the edges of the tolerance are left to branch and cut, which takes long
             rate = fuzz_rates.replace(rate, lower=_rounded(rate.lower), upper=_rounded(rate.upper))
         constraints.append(fuzz_rates.as_constraint(rate))
-    penalty = float(rng.choice([0.0, 0.01, 0.05, 1 / n_rows, 0.3]))
+    penalty = float(rng.choice([0.0, 0.01] if deep else [0.0, 0.01, 0.05, 1 / n_rows, 0.3]))
     return LimitedCase(X, y, weights, penalty, depth, constraints)
