@@ -298,6 +298,24 @@ def test_certificates_of_few_features(number: int, tmp_path: Path) -> None:
     assert least_with_groups(found) == content["claim"]["cost"]
 
 
+@pytest.mark.parametrize("fast", [True, False])
+def test_sets_of_features_with_a_chain(fast: bool, tmp_path: Path) -> None:
+    """A better tree of four leaves in a chain is found, although neither depth two nor five leaves are better."""
+    X = np.array([[a, b, c, 0] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+    y = np.where(X[:, 0] == 1, 0, np.where(X[:, 1] == 1, 1, X[:, 2] ^ 1))
+    X, y = np.vstack([X, X[-4:]]), np.append(y, y[-4:])
+    X[::3, 3] = 1
+    result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.49 / 12, constraints=[MaxFeatures(3)])
+    found = Written(tmp_path, result)
+    content, problem = found.content, Problem(found.content, found.table)
+    lemma = {"path": [], "height": 3, "value": content["claim"]["cost"], "by": "sets"}
+    assert result.tree.n_leaves == 4 and "proven" in found.check(content | {"lemmas": [lemma]}, fast=fast)
+    cost, nested = min((each[:2] for each in problem.trees() if each[0] > lemma["value"]), key=lambda each: each[0])
+    lemma["value"] = cost
+    with pytest.raises(checker.Refused, match="cost less"):
+        found.check(content | {"lemmas": [lemma], "claim": {"tree": as_nodes(nested), "cost": cost}}, fast=fast)
+
+
 def test_a_tree_of_too_many_features_is_refused(tmp_path: Path) -> None:
     """A tree that uses more groups than allowed is refused; every column must be in one group."""
     X = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)] * 3)
