@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -185,6 +185,7 @@ class Claim:
         tree: OrderedTree,
         max_depth: int | None,
         leaf_penalty: float,
+        constraints: Sequence[BoundConstraint] = (),
     ) -> Claim:
         """Return the claim about a tree over all splits of a table.
 
@@ -204,13 +205,20 @@ class Claim:
         if not (given > 0).all():
             raise InvalidInputError("a certificate over every split needs positive weights: leave the other rows out")
         weights, bits = whole_weights(given, dataset.weights, dataset.grid_bits)
-        target = _unused("target", list(cells))
+        target, classes, cells = _unused("target", list(cells)), class_texts(dataset), dict(cells)
+        numbers = {column.name for column in columns if column.kind == "number"}
+        for constraint in constraints:
+            if constraint.statements() is None:
+                raise InvalidInputError(
+                    f"a certificate over every split cannot yet be written under the constraint `{constraint.name}`"
+                )
         return cls(
             columns=tuple(columns),
             ranks=ranks,
+            limits=_limits(constraints, weights, cells, target, classes, numbers),
             cells=cells,
             labels=dataset.y,
-            classes=class_texts(dataset),
+            classes=classes,
             weights=weights,
             weight_bits=bits,
             leaf_price=exact_price(dataset, leaf_penalty, bits),
@@ -409,8 +417,11 @@ def _limits(
     cells: dict[str, Sequence[str]],
     target: str,
     classes: tuple[str, ...],
+    numbers: Collection[str] = (),
 ) -> tuple[Limit, ...]:
     """Return the limits that some constraints state, and add the columns that they name to the cells.
+
+    Columns that are read as numbers have a copy as texts.
 
     Raises
     ------
@@ -424,7 +435,8 @@ def _limits(
             return [target, [classes[int(label)] for label in rows.chosen]]
         key = rows.column, id(rows.values)
         if key not in names:
-            same = [name for name, own in cells.items() if name == rows.column and list(own) == list(rows.values)]
+            texts = [name for name in cells if name == rows.column and name not in numbers]
+            same = [name for name in texts if list(cells[name]) == list(rows.values)]
             names[key] = same[0] if same else _unused(rows.column, (*cells, target))
             cells.setdefault(names[key], rows.values)
         return [names[key], list(rows.chosen)]

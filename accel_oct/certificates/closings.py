@@ -17,6 +17,9 @@ from accel_oct.pricing import Closing, Dual
 from accel_oct.support.arrays import FloatArray
 from accel_oct.support.stopping import Stopper
 
+MOST_CUTS = 1000
+"""Largest number of splits."""
+
 _DEEPEST = 30
 """Largest height for which prices are computed."""
 
@@ -48,14 +51,21 @@ class Closer:
     """
 
     def __init__(self, claim: Claim, stopper: Stopper) -> None:
-        if claim.ranks.max(initial=0) > 1:
-            raise InvalidInputError("a certificate under constraints on predictions needs binary columns")
+        tops = claim.ranks.max(axis=1, initial=0)
+        if tops.sum() > MOST_CUTS:
+            raise InvalidInputError(
+                f"a certificate under constraints on the whole tree cannot yet be written over {tops.sum()} splits; "
+                f"at most {MOST_CUTS} are possible"
+            )
+        self.column = np.repeat(np.arange(len(tops)), tops)
+        cuts = [ranks >= rank for ranks, top in zip(claim.ranks, tops, strict=True) for rank in range(1, top + 1)]
+        X = np.array(cuts, dtype=bool).reshape(len(cuts), len(claim.labels)).T
         self.claim, self.stopper = claim, stopper
         self.limits = [limit.amounts(claim) for limit in claim.limits]
         self.scale, self.total = claim.scale, sum(claim.units)
         units = np.array(claim.units, dtype=np.float64)
         # A class without weight has no row: so that its index stays, the row goes last.
-        dataset = BinaryDataset.from_arrays(claim.ranks.T >= 1, claim.labels, sample_weight=units)
+        dataset = BinaryDataset.from_arrays(X, claim.labels, sample_weight=units)
         rules = LocalRules.leaves(units, float(claim.least)) if claim.least else None
         self.problem = LimitedProblem.of(
             dataset,
@@ -95,18 +105,20 @@ class Closer:
         assert dual.best is not None
         if self._closes(dual.best, dual.bound, None, *_EASY):
             return [self._closing(dual.best.prices, None)]
+        if len(np.unique(self.column)) < len(self.column):
+            raise StoppedError("the certificate was not finished: the constraints leave too many splits open")
         found, common = [], []
         bounds = Closing(self.problem, dual.best, dual.bound, lambda tree: self.value, self.stopper).root_bounds()
-        for column in range(len(self.claim.ranks)):
-            bound = bounds.get(column)
+        for place, column in enumerate(self.column.tolist()):
+            bound = bounds.get(place)
             if bound is None or bound < self.least_better - 0.5 / self.scale:
                 common.append(column)
                 continue
-            own = Dual(self.problem, lambda tree: None, should_stop=self.stopper, root=column)
+            own = Dual(self.problem, lambda tree: None, should_stop=self.stopper, root=place)
             own.run(lambda: self.least_better - 0.5 / self.scale, dual.best.prices)
             self._check()
             assert own.best is not None
-            if not self._closes(own.best, own.bound, column, 1 << 40, _MOST_PAIRS):
+            if not self._closes(own.best, own.bound, place, 1 << 40, _MOST_PAIRS):
                 raise StoppedError("the certificate was not finished: the constraints leave too many trees open")
             found.append(self._closing(own.best.prices, [column]))
         return [*([self._closing(dual.best.prices, common)] if common else []), *found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 from itertools import combinations
 from pathlib import Path
@@ -391,3 +392,28 @@ def test_command_line_under_limits(tmp_path: Path, capsys: pytest.CaptureFixture
     assert run(["check", str(proof), str(table), "--proof", "--seconds", "-1"]) == 2
     assert run(["check", str(proof), str(table), "--proof", "--memory", "0"]) == 2
     assert run(["check", str(model), str(data), "--seconds", "1"]) == 2
+
+
+@pytest.mark.parametrize("number", daily(range(60), 6, 10))
+def test_leaf_limits_over_every_split(number: int, tmp_path: Path) -> None:
+    """A leaf limit takes the place of a depth, over numbers and texts; one leaf more is refused if it is better."""
+    rng = np.random.default_rng(number)
+    X, y = people(30)
+    X["height"], y = rng.normal(size=30).round(1), np.where(rng.random(30) < 0.3, rng.integers(0, 2, 30), y)
+    penalty, most = float(rng.choice([0.0, 0.01])), int(rng.integers(1, 4))
+    few, more = (
+        OptimalTreeClassifier(max_depth=None, max_leaf_nodes=leaves, leaf_penalty=penalty).fit(X, y)
+        for leaves in (most, most + 1)
+    )
+    proof, table = tmp_path / "proof.json", tmp_path / "table.csv"
+    few.certificate(proof, X, y, table=table)
+    fast = bool(number % 2)
+    assert f"leaves at most {most}" in checker.check(str(proof), str(table), fast=fast)
+    content = json.loads(proof.read_text())
+    content["problem"]["limits"][0]["at_most"] = str(most + 1)
+    proof.write_text(json.dumps(content))
+    if more.objective_ > few.objective_ + 1e-9:
+        with pytest.raises(checker.Refused):
+            checker.check(str(proof), str(table), fast=fast)
+    else:
+        assert "proven" in checker.check(str(proof), str(table), fast=fast)
