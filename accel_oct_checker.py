@@ -1105,6 +1105,11 @@ class Priced:
             if zero + one > budget or part in seen or subset & ~part in seen:
                 continue
             seen.add(part)
+            if height > 3:
+                zero = max(zero, self.least(subset & ~part, height - 1, budget - one))
+                one = max(one, self.least(part, height - 1, budget - zero))
+                if zero + one > budget:
+                    continue
             rest = self.trees(subset & ~part, height - 1, budget - one)
             if not rest:
                 continue
@@ -1119,6 +1124,14 @@ class Priced:
                     found[tuple(map(add, outcome, more))] = priced + other
                 if self.left < 0:
                     raise LimitReached("the limit on outcomes is reached")
+        return found
+
+    def least(self, subset: int, height: int, most: int) -> int:
+        """Return a lower bound on the cost of trees of at most this height, or a number above `most`."""
+        engine = self.engine
+        places = engine.separating(subset)
+        low = engine.sides(subset, places, height - 1, most + 1, 2, [], patient=True)
+        found: int = min([engine.bound(subset, 0, 0), *map(add, *low)])
         return found
 
     def leaves(self, subset: int) -> list[tuple[int, Outcome]]:

@@ -59,7 +59,8 @@ class Closer:
             )
         self.column = np.repeat(np.arange(len(tops)), tops)
         cuts = [ranks >= rank for ranks, top in zip(claim.ranks, tops, strict=True) for rank in range(1, top + 1)]
-        X = np.array(cuts, dtype=bool).reshape(len(cuts), len(claim.labels)).T
+        cuts = cuts or [np.zeros(len(claim.labels), dtype=bool)]  # a problem needs a column
+        X = np.array(cuts, dtype=bool).T
         self.claim, self.stopper = claim, stopper
         self.limits = [limit.amounts(claim) for limit in claim.limits]
         self.scale, self.total = claim.scale, sum(claim.units)
