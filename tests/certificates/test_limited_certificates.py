@@ -233,6 +233,23 @@ def test_heights_without_a_depth_limit(penalty: float, rule: Any, fast: bool, tm
         found.check(content, fast=fast)
 
 
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("deep", [0, 1])
+def test_a_chain_of_height_four(deep: int, fast: bool, tmp_path: Path) -> None:
+    """The only better tree is a chain whose deep side, zero or one, is as high as allowed: it is found."""
+    X = np.array([[i >> 3 & 1, i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(16)])
+    y = np.select([X[:, 0] == 0, X[:, 1] == 0, X[:, 2] == 0, X[:, 3] == 0], [0, 1, 0, 1], 0)
+    X ^= 1 - deep
+    rules = [Recall(1, at_least=0.1)]
+    found = Written(tmp_path, accel_oct.solve(X, y, max_depth=4, leaf_penalty=0.49 / 16, constraints=rules))
+    content = found.content
+    assert content["claim"]["cost"] == 5 * 49 and "proven" in found.check(fast=fast)
+    nested = (0, 0, (1, 1, 0)) if deep else (0, (1, 0, 1), 0)
+    content["claim"] = {"tree": as_nodes(nested), "cost": 3 * 49 + 100}
+    with pytest.raises(checker.Refused, match="satisfies the limits"):
+        found.check(content, fast=fast)
+
+
 # ---------------------------------------------------------------- few features
 
 
