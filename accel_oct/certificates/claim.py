@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,11 +15,12 @@ import numpy as np
 
 from accel_oct.constraints import BoundConstraint
 from accel_oct.constraints.leaves import BoundMinLeafWeight
+from accel_oct.constraints.statements import Rows
 from accel_oct.constraints.traits import TOLERANCE
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.exact.ordered import OrderedTree, Ranks
-from accel_oct.support.arrays import IntArray
+from accel_oct.support.arrays import BoolArray, IntArray
 from accel_oct.tree import DecisionTree
 
 _SIMPLE = 10**6
@@ -35,6 +37,46 @@ class Column:
 
     def as_list(self) -> list[Any]:
         return [self.name, self.kind, *self.arguments]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit as the format has it, and in integers: ``sum of amounts + leaves * (number of leaves) <= most``.
+
+    Attributes
+    ----------
+    stated : dict
+        The limit in the file.
+    """
+
+    stated: dict[str, Any]
+
+    def renamed(self, before: str, after: str) -> Limit:
+        """Return the limit with another name of the column of classes."""
+        terms = [
+            term | {key: [[after if name == before else name, cells] for name, cells in term[key]] for key in _SETS}
+            for term in self.stated["terms"]
+        ]
+        return Limit(self.stated | {"terms": terms})
+
+    def amounts(self, claim: Claim) -> tuple[Any, int, int]:
+        """Return the amounts (n, classes) as an object array, and the integers `leaves` and `most`."""
+        units = np.array(claim.units, dtype=object)
+        leaves, most = Fraction(self.stated["leaves"]), Fraction(self.stated["at_most"])
+        terms = [
+            (Fraction(term["times"]) / int(units[claim.rows(term["per"])].sum()), term) for term in self.stated["terms"]
+        ]
+        factor = math.lcm(leaves.denominator, *(times.denominator for times, _ in terms))
+        shared = math.gcd(int(leaves * factor), *(int(times * factor) for times, _ in terms)) or 1
+        found = np.zeros((len(units), len(claim.classes)), dtype=object)
+        for times, term in terms:
+            rows = claim.rows(term["rows"])
+            for label in term["predicted"]:
+                found[rows, label] += int(times * factor) // shared * units[rows]
+        return found, int(leaves * factor) // shared, math.floor(most * factor / shared)
+
+
+_SETS = ("rows", "per")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +102,10 @@ class Claim:
     tree : OrderedTree
     least : int
         Least weight of a leaf, in units; 0 for none.
+    limits : tuple of Limit
+    groups : tuple of tuple of int
+        Columns of every group, if `most_groups` limits the number of groups that a tree uses.
+    most_groups : int or None
     """
 
     columns: tuple[Column, ...]
@@ -73,6 +119,9 @@ class Claim:
     max_depth: int | None
     tree: OrderedTree
     least: int = 0
+    limits: tuple[Limit, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
+    most_groups: int | None = None
     target: str = "target"
     weight: str | None = None
 
@@ -96,21 +145,34 @@ class Claim:
         _check_names(names)
         given = dataset.weights if dataset.given is None else dataset.given
         weights, bits = whole_weights(given, dataset.weights, dataset.grid_bits)
-        cells = {name: np.where(column, "1", "0").tolist() for name, column in zip(names, dataset.X.T, strict=True)}
+        cells: dict[str, Sequence[str]] = {
+            name: np.where(column, "1", "0").tolist() for name, column in zip(names, dataset.X.T, strict=True)
+        }
+        target, classes = _unused("target", names), class_texts(dataset)
+        limits = _limits(constraints, weights, cells, target, classes)
+        groups, most_groups = _groups(constraints)
+        if limits and groups:
+            raise InvalidInputError(
+                "a certificate cannot yet be written under a limit on features together with other constraints on the "
+                "whole tree"
+            )
         return cls(
             columns=tuple(Column(name, "binary") for name in names),
             ranks=np.ascontiguousarray(dataset.X.T).astype(np.int32),
             cells=cells,
             labels=dataset.y,
-            classes=class_texts(dataset),
+            classes=classes,
             weights=weights,
             weight_bits=bits,
             leaf_price=exact_price(dataset, leaf_penalty, bits),
             max_depth=max_depth,
             tree=_ordered(tree),
             least=least_weight(constraints, weights),
-            target=_unused("target", names),
-            weight=None if all(weight == 1 for weight in weights) else _unused("weight", (*names, "target")),
+            limits=limits,
+            groups=groups,
+            most_groups=most_groups,
+            target=target,
+            weight=None if all(weight == 1 for weight in weights) else _unused("weight", (*cells, target)),
         )
 
     @classmethod
@@ -123,6 +185,7 @@ class Claim:
         tree: OrderedTree,
         max_depth: int | None,
         leaf_penalty: float,
+        constraints: Sequence[BoundConstraint] = (),
     ) -> Claim:
         """Return the claim about a tree over all splits of a table.
 
@@ -142,13 +205,20 @@ class Claim:
         if not (given > 0).all():
             raise InvalidInputError("a certificate over every split needs positive weights: leave the other rows out")
         weights, bits = whole_weights(given, dataset.weights, dataset.grid_bits)
-        target = _unused("target", list(cells))
+        target, classes, cells = _unused("target", list(cells)), class_texts(dataset), dict(cells)
+        numbers = {column.name for column in columns if column.kind == "number"}
+        for constraint in constraints:
+            if constraint.statements() is None:
+                raise InvalidInputError(
+                    f"a certificate over every split cannot yet be written under the constraint `{constraint.name}`"
+                )
         return cls(
             columns=tuple(columns),
             ranks=ranks,
+            limits=_limits(constraints, weights, cells, target, classes, numbers),
             cells=cells,
             labels=dataset.y,
-            classes=class_texts(dataset),
+            classes=classes,
             weights=weights,
             weight_bits=bits,
             leaf_price=exact_price(dataset, leaf_penalty, bits),
@@ -167,8 +237,20 @@ class Claim:
             If a name is that of another column.
         """
         weight = self.weight if weight is None or self.weight is None else weight
-        found = replace(self, target=target or self.target, weight=weight)
+        target = target or self.target
+        limits = tuple(limit.renamed(self.target, target) for limit in self.limits)
+        found = replace(self, target=target, weight=weight, limits=limits)
         _check_names([*self.cells, found.target, *([] if found.weight is None else [found.weight])])
+        return found
+
+    def rows(self, conditions: Sequence[Any]) -> BoolArray:
+        """Return which rows fulfil all conditions [column, cells]."""
+        found = np.ones(len(self.labels), dtype=bool)
+        for name, chosen in conditions:
+            if name == self.target:
+                found &= np.isin(self.labels, [self.classes.index(text) for text in chosen])
+            else:
+                found &= np.isin(np.array(self.cells[name]), chosen)
         return found
 
     # ---------------------------------------------------------------- whole numbers
@@ -204,7 +286,7 @@ class Claim:
         yield _line([*names, self.target, self.weight])
         kinds = {column.name: column.kind for column in self.columns}
         columns = [
-            list(map(_canonical, cells)) if kinds[name] == "number" else cells for name, cells in self.cells.items()
+            list(map(_canonical, cells)) if kinds.get(name) == "number" else cells for name, cells in self.cells.items()
         ]
         for row, label in enumerate(self.labels.tolist()):
             yield _line([*(column[row] for column in columns), self.classes[label], str(self.weights[row])])
@@ -286,6 +368,8 @@ def least_weight(constraints: Sequence[BoundConstraint], weights: Sequence[Fract
     """
     least = 0
     for constraint in constraints:
+        if constraint.statements() is not None or _largest_number(constraint) is not None:
+            continue
         if not isinstance(constraint, BoundMinLeafWeight):
             raise InvalidInputError(f"a certificate cannot yet be written under the constraint `{constraint.name}`")
         if not all(weight.denominator == 1 for weight in weights):
@@ -300,6 +384,91 @@ def least_weight(constraints: Sequence[BoundConstraint], weights: Sequence[Fract
         minimum = constraint.minimum - Fraction(TOLERANCE) * sum(weights)
         least = max(least, -(-minimum.numerator // minimum.denominator))
     return least
+
+
+def _largest_number(constraint: BoundConstraint) -> int | None:
+    """Return the largest number of groups of features, if the constraint limits it and nothing else."""
+    return None if constraint.traits.features is None else constraint.traits.features.most
+
+
+def _groups(constraints: Sequence[BoundConstraint]) -> tuple[tuple[tuple[int, ...], ...], int | None]:
+    """Return the columns of every group, and how many groups a tree may use; () and None without a limit.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are several limits about different groups.
+    """
+    found: dict[tuple[tuple[int, ...], ...], int] = {}
+    for constraint in constraints:
+        rule, most = constraint.traits.features, _largest_number(constraint)
+        if rule is not None and most is not None:
+            groups = [np.flatnonzero(rule.group == group).tolist() for group in np.unique(rule.group)]
+            key = tuple(map(tuple, groups))
+            found[key] = min(most, len(groups), found.get(key, most))
+    if len(found) > 1:
+        raise InvalidInputError("a certificate cannot yet be written under limits on different groups of features")
+    return next(iter(found.items())) if found else ((), None)
+
+
+def _limits(
+    constraints: Sequence[BoundConstraint],
+    weights: Sequence[Fraction],
+    cells: dict[str, Sequence[str]],
+    target: str,
+    classes: tuple[str, ...],
+    numbers: Collection[str] = (),
+) -> tuple[Limit, ...]:
+    """Return the limits that some constraints state, and add the columns that they name to the cells.
+
+    Columns that are read as numbers have a copy as texts.
+
+    Raises
+    ------
+    InvalidInputError
+        If weights are not whole numbers: shares are of the weights in units.
+    """
+    names: dict[tuple[str, int], str] = {}
+
+    def condition(rows: Rows) -> list[Any]:
+        if rows.column is None:
+            return [target, [classes[int(label)] for label in rows.chosen]]
+        key = rows.column, id(rows.values)
+        if key not in names:
+            texts = [name for name in cells if name == rows.column and name not in numbers]
+            same = [name for name in texts if list(cells[name]) == list(rows.values)]
+            names[key] = same[0] if same else _unused(rows.column, (*cells, target))
+            cells.setdefault(names[key], rows.values)
+        return [names[key], list(rows.chosen)]
+
+    limits = []
+    for constraint in constraints:
+        for stated in constraint.statements() or ():
+            if stated.shares and not all(weight.denominator == 1 for weight in weights):
+                raise InvalidInputError(
+                    f"a certificate under the constraint `{constraint.name}` needs weights that are whole numbers"
+                )
+            terms = [
+                {
+                    "times": _text(share.times),
+                    "predicted": list(share.predicted),
+                    "rows": [condition(rows) for rows in share.rows],
+                    "per": [condition(rows) for rows in share.per],
+                }
+                for share in stated.shares
+            ]
+            limits.append(Limit({"terms": terms, "leaves": _text(stated.leaves), "at_most": _text(stated.at_most)}))
+    return tuple(limits)
+
+
+def _text(number: Fraction) -> str:
+    """Return a decimal number as such, other fractions with a bar."""
+    for digits in range(40):
+        if 10**digits % number.denominator == 0:
+            whole, sign = abs(number.numerator) * 10**digits // number.denominator, "-" * (number < 0)
+            text = f"{whole:0{digits + 1}d}"
+            return sign + text[: len(text) - digits] + ("." + text[len(text) - digits :]) * bool(digits)
+    return str(number)
 
 
 def _check_names(names: Sequence[str]) -> None:

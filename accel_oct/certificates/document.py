@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_oct.certificates.claim import Claim
+from accel_oct.certificates.closings import Closer
 from accel_oct.certificates.lemmas import Prover
 from accel_oct.support.files import as_path, replacing
 from accel_oct.support.stopping import Stopper
@@ -30,7 +31,7 @@ class Certificate:
     data_fingerprint : str
         That of the table, see docs/certificates.md.
     lemmas, size : int
-        Number of lemmas, and bytes of the file.
+        Number of lemmas, or of closings under limits, and bytes of the file.
     seconds : float
     """
 
@@ -57,8 +58,12 @@ def write_certificate(
         Asked about time limit and Ctrl-C.
     """
     began, path = time.perf_counter(), as_path(path)
-    lemmas = Prover(claim, stopper or Stopper()).lemmas()
-    text = json.dumps(as_dict(claim, lemmas), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+    proof, stopper = dict[str, Any](), stopper or Stopper()
+    if claim.limits:
+        proof["closings"] = Closer(claim, stopper).closings()
+    else:
+        proof["lemmas"] = Prover(claim, stopper).lemmas()
+    text = json.dumps(as_dict(claim, proof), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
     content = gzip.compress(text, mtime=0) if path.suffix == ".gz" else text
     with replacing(path, binary=True) as file:
         file.write(content)
@@ -66,10 +71,11 @@ def write_certificate(
         with replacing(table) as file:
             file.write(as_csv(claim))
     digest = hashlib.sha256(content).hexdigest()
-    return Certificate(path, digest, claim.fingerprint, len(lemmas), len(content), time.perf_counter() - began)
+    lemmas = sum(map(len, proof.values()))
+    return Certificate(path, digest, claim.fingerprint, lemmas, len(content), time.perf_counter() - began)
 
 
-def as_dict(claim: Claim, lemmas: list[dict[str, Any]]) -> dict[str, Any]:
+def as_dict(claim: Claim, proof: dict[str, Any]) -> dict[str, Any]:
     """Return the certificate as the format has it."""
     return {
         "format": "accel-oct certificate",
@@ -86,9 +92,11 @@ def as_dict(claim: Claim, lemmas: list[dict[str, Any]]) -> dict[str, Any]:
             "depth": claim.max_depth,
             "leaf_price": str(claim.leaf_price),
             **({"least_leaf_weight": claim.least} if claim.least else {}),
+            **({"groups": claim.groups, "most_groups": claim.most_groups} if claim.most_groups is not None else {}),
+            **({"limits": [limit.stated for limit in claim.limits]} if claim.limits else {}),
         },
         "claim": {"tree": claim.as_nodes(), "cost": claim.cost},
-        "lemmas": lemmas,
+        **proof,
     }
 
 

@@ -31,6 +31,9 @@ _INFINITE = 1 << 62
 
 MOST_LEMMAS = 1_000_000
 
+MOST_SETS = 5_000_000
+"""Most sets of groups of columns; a checker needs about ten microseconds for each."""
+
 
 class _Sides(NamedTuple):
     """Costs of the sides of the columns of a set of rows."""
@@ -67,8 +70,21 @@ class Prover:
         claim, height = self.claim, self.claim.max_depth
         if height is None and not claim.price:
             raise InvalidInputError("a certificate for trees of any depth needs a leaf_penalty above 0")
-        self.prove(self.everything, (), height, claim.cost)
+        if claim.most_groups is not None and self._best(height) < claim.cost:
+            if math.comb(len(claim.groups), claim.most_groups) > MOST_SETS:
+                raise InvalidInputError(
+                    f"a certificate for trees of {claim.most_groups} of {len(claim.groups)} features cannot yet be "
+                    f"written: there are more than {MOST_SETS} sets of features"
+                )
+            self._add((), height, claim.cost, by="sets")
+        else:
+            self.prove(self.everything, (), height, claim.cost)
         return self.found
+
+    def _best(self, height: int | None) -> int:
+        """Return the least cost of all trees, whatever groups of columns they use."""
+        enough = self._enough_height(self.everything, self.claim.cost)
+        return self._cost(self.everything, int(min(enough, math.inf if height is None else height)))
 
     def _enough_height(self, rows: BoolArray, value: int) -> float:
         """Return the least height beyond which the number of leaves alone makes trees on some rows cost a value."""

@@ -458,8 +458,15 @@ class ProofOptions(Group):
         Option("--time-limit", metavar="SECONDS", help="Time limit of --proof.", min=0.0, show_default=False),
     ] = None
     memory: Annotated[
-        int, Option("--memory", metavar="MB", help="Memory limit of --proof, where the system has limits.", min=1)
-    ] = 4096
+        int | None,
+        Option(
+            "--memory",
+            metavar="MB",
+            help="Memory limit of --proof, where the system has limits; 4096 by default.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)

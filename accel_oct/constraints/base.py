@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from accel_oct.constraints.statements import Statement
 from accel_oct.constraints.traits import LinearLimit, Traits
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
@@ -121,6 +122,13 @@ class BoundConstraint(ABC):
         Subtrees of equal sets of samples are listed once for all paths with an equal context.
         """
         return path
+
+    def statements(self) -> tuple[Statement, ...] | None:
+        """Return the whole constraint as exact limits by their meaning, for certificates; None if it has no such form.
+
+        A tree satisfies all of them if and only if it satisfies the constraint by its `violation`.
+        """
+        return None
 
     def value(self, tree: DecisionTree) -> float | None:
         """Return the limited quantity in its own unit, for reports; None if not available."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from accel_oct.constraints.arguments import NamesAClass, distinct_values, row_values, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
+from accel_oct.constraints.statements import Rows, Share, Statement, tolerated
 from accel_oct.constraints.traits import FORGIVEN, LinearLimit, Traits, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
@@ -23,6 +24,9 @@ from accel_oct.tree import DecisionTree
 
 #: The name under which groups come with the data; no column of a table has it.
 SENSITIVE = "\0sensitive features"
+
+#: A label, the rows, and what they have in common.
+Population = tuple[str, BoolArray, tuple[Rows, ...]]
 
 #: Most groups: the number of limits is quadratic in them.
 _MOST_GROUPS = 50
@@ -50,9 +54,13 @@ class _BetweenGroups(NamesAClass, Constraint):
                 f"{type(self).__name__}: group must be given, here or in fit(..., sensitive_features=)"
             )
         names, place = _groups(group, dataset, f"{type(self).__name__}: group")
+        column = (
+            self.group if isinstance(self.group, str) else "group" if self.group is not None else "sensitive_features"
+        )
+        groups = _members(column, names, place)
         families = [
-            [(f"{names[g]}{label}", rows & (place == g)) for g in range(len(names))]
-            for label, rows in self._populations(dataset, positive)
+            [(f"{names[g]}{label}", rows & (place == g), (groups[g], *conditions)) for g in range(len(names))]
+            for label, rows, conditions in self._populations(dataset, positive)
         ]
         arrays = tuple(
             name for name, values in self._group_arguments if values is not None and not isinstance(values, str)
@@ -81,9 +89,18 @@ class _BetweenGroups(NamesAClass, Constraint):
         between = f" ({self.group})" if isinstance(self.group, str) else ""
         return f"{self.title(dataset)}{between} at most {self.at_most:g}"
 
-    def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
-        """Return labels and rows of the populations in which groups are compared."""
+    def _populations(self, dataset: BinaryDataset, positive: int) -> list[Population]:
+        """Return the populations in which groups are compared."""
         raise NotImplementedError
+
+
+def _of_class(dataset: BinaryDataset, positive: int) -> Population:
+    return " (positive)", dataset.y == positive, (Rows.of_classes(positive),)
+
+
+def _not_of_class(dataset: BinaryDataset, positive: int) -> Population:
+    others = [label for label in range(dataset.n_classes) if label != positive]
+    return " (not positive)", dataset.y != positive, (Rows.of_classes(*others),)
 
 
 class StatisticalParity(_BetweenGroups):
@@ -100,29 +117,29 @@ class StatisticalParity(_BetweenGroups):
         The class whose predictions are compared; by default the second of two classes in sorted order.
     """
 
-    def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
-        return [("", np.ones(dataset.n_samples, dtype=bool))]
+    def _populations(self, dataset: BinaryDataset, positive: int) -> list[Population]:
+        return [("", np.ones(dataset.n_samples, dtype=bool), ())]
 
 
 class EqualOpportunity(_BetweenGroups):
     """As `StatisticalParity`, among the samples whose class is positive: equal true-positive rates."""
 
-    def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
-        return [(" (positive)", dataset.y == positive)]
+    def _populations(self, dataset: BinaryDataset, positive: int) -> list[Population]:
+        return [_of_class(dataset, positive)]
 
 
 class PredictiveEquality(_BetweenGroups):
     """As `StatisticalParity`, among the samples whose class is not positive: equal false-positive rates."""
 
-    def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
-        return [(" (not positive)", dataset.y != positive)]
+    def _populations(self, dataset: BinaryDataset, positive: int) -> list[Population]:
+        return [_not_of_class(dataset, positive)]
 
 
 class EqualisedOdds(_BetweenGroups):
     """`EqualOpportunity` and `PredictiveEquality` together."""
 
-    def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
-        return [(" (positive)", dataset.y == positive), (" (not positive)", dataset.y != positive)]
+    def _populations(self, dataset: BinaryDataset, positive: int) -> list[Population]:
+        return [_of_class(dataset, positive), _not_of_class(dataset, positive)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +158,10 @@ class ConditionalParity(_BetweenGroups):
     def _group_arguments(self) -> list[tuple[str, Any]]:
         return [("group", self.group), ("given", self.given)]
 
-    def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
+    def _populations(self, dataset: BinaryDataset, positive: int) -> list[Population]:
         names, place = _groups(self.given, dataset, "ConditionalParity: given")
-        return [(f" (given {name})", place == position) for position, name in enumerate(names)]
+        members = _members(self.given if isinstance(self.given, str) else "given", names, place)
+        return [(f" (given {name})", place == position, (members[position],)) for position, name in enumerate(names)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,27 +175,36 @@ class BoundParity(BoundConstraint):
     dataset: BinaryDataset
     positive: int
     at_most: float
-    families: list[list[tuple[str, BoolArray]]]
+    families: list[list[Population]]
     arrays: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         exact = self.dataset.exact
-        kept = [[(name, rows) for name, rows in family if exact.total(rows)] for family in self.families]
+        kept = [[population for population in family if exact.total(population[1])] for family in self.families]
         object.__setattr__(self, "families", kept)
-        for _, rows in chain.from_iterable(kept):
+        for _, rows, _ in chain.from_iterable(kept):
             self.dataset.check_rates(rows, self.name)
 
     @cached_property
     def traits(self) -> Traits:
         exact, limits = self.dataset.exact, []
         for family in self.families:
-            shares = [exact.shares(rows) for _, rows in family]
-            for (g, (name, _)), (h, (other, _)) in permutations(enumerate(family), 2):
+            shares = [exact.shares(rows) for _, rows, _ in family]
+            for (g, (name, *_)), (h, (other, *_)) in permutations(enumerate(family), 2):
                 difference = np.zeros((self.dataset.n_samples, self.dataset.n_classes))
                 difference[:, self.positive] = shares[g] - shares[h]
                 named = f"{self.name}: {name} above {other}"
                 limits.append(LinearLimit(named, difference, self.at_most, tolerance=FORGIVEN))
         return Traits(limits=tuple(limits), reads={"class", "weight", "group"}, arrays=self.arrays)
+
+    def statements(self) -> tuple[Statement, ...]:
+        exact, predicted = self.dataset.exact, (self.positive,)
+        most = tolerated(self.at_most, 1, exact.total() * exact.unit)
+        return tuple(
+            Statement((Share(Fraction(1), predicted, g, g), Share(Fraction(-1), predicted, h, h)), most)
+            for family in self.families
+            for (*_, g), (*_, h) in permutations(family, 2)
+        )
 
     @property
     def allowed(self) -> tuple[None, float]:
@@ -189,7 +216,7 @@ class BoundParity(BoundConstraint):
         largest = Fraction(0)
         for family in self.families:
             cells = predicted.astype(np.int64)
-            for place, (_, rows) in enumerate(family, 1):
+            for place, (_, rows, _) in enumerate(family, 1):
                 cells[rows] += 2 * place
             sums = self.dataset.exact.sums(cells, 2 * len(family) + 2)
             rates = [Fraction(one, zero + one) for zero, one in zip(sums[2::2], sums[3::2], strict=True)]
@@ -203,6 +230,15 @@ class BoundParity(BoundConstraint):
 
     def violation(self, tree: DecisionTree) -> float:
         return excess(self._difference(tree), None, self.at_most)
+
+
+def _members(column: str, names: list[Any], place: IntArray) -> list[Rows]:
+    """Return the rows of every distinct value, by the texts of the values."""
+    texts = [str(name).strip() for name in names]
+    if len(set(texts)) < len(names):
+        texts = [str(position) for position in range(len(names))]
+    cells = [texts[position] for position in place.tolist()]
+    return [Rows(column, cells, (text,)) for text in texts]
 
 
 def _groups(values: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], IntArray]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from accel_oct.constraints.arguments import number, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
+from accel_oct.constraints.statements import Statement
 from accel_oct.constraints.traits import TOLERANCE, Traits
 from accel_oct.data import BinaryDataset
 from accel_oct.data.dataset import weighted_bincount
@@ -47,6 +48,9 @@ class MaxLeaves(Constraint, BoundConstraint):
     @property
     def traits(self) -> Traits:
         return Traits(leaves=int(self.n), reads=frozenset())
+
+    def statements(self) -> tuple[Statement, ...]:
+        return (Statement((), Fraction(int(self.n)), leaves=Fraction(1)),)
 
     @property
     def allowed(self) -> tuple[None, float]:

@@ -46,10 +46,6 @@ def claim_of(model: Any, X: Any, y: Any, given: tuple[Any, Any, Any]) -> Claim:
     score = search.space.score
     if not isinstance(score, LinearScore) or score.amounts is not None:
         raise InvalidInputError(f"a certificate cannot yet be written for the objective {score.name!r}")
-    for constraint in search.space.bound_constraints:
-        raise InvalidInputError(
-            f"a certificate over every split cannot yet be written under the constraint `{constraint.name}`"
-        )
     tree = search._ordered(model.tree_.tree, model.encoder_.conditions_)
     if tree is None:
         raise InvalidInputError("X must be the training data: the tree's conditions are no splits of these columns")
@@ -63,6 +59,7 @@ def claim_of(model: Any, X: Any, y: Any, given: tuple[Any, Any, Any]) -> Claim:
         tree,
         model.max_depth,
         model.leaf_penalty,
+        search.space.bound_constraints,
     )
 
 

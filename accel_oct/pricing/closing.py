@@ -49,6 +49,13 @@ class Closing(Enumeration[Outcomes]):
         Limit on sets of samples; the enumeration gives up beyond it.
     most_pairs : int
         Limit on pairs of outcomes of one set; twenty million take about a second.
+
+    Attributes
+    ----------
+    slack : float
+        The slack within which all trees were enumerated.
+    complete : bool
+        Whether all trees were enumerated that may be better.
     """
 
     def __init__(
@@ -71,6 +78,7 @@ class Closing(Enumeration[Outcomes]):
         self.priced = priced
         self.bound = bound
         self.slack = 0.0
+        self.complete = False
         self._offer = offer
         self._goal = goal
         self._only = root
@@ -130,7 +138,7 @@ class Closing(Enumeration[Outcomes]):
             self.slack = slack
             # A tree that was not enumerated is worth less than the bound minus the slack. One that was enumerated is
             # known, or is worth no more than the merged tree that was refused in its place.
-            complete = slack >= min(self.bound - self._goal(self._value), self._root.spread)
+            complete = self.complete = slack >= min(self.bound - self._goal(self._value), self._root.spread)
             proven = max(self._value, self._doubt)
             if not complete:
                 proven = max(proven, self.bound - slack + self._noise)

@@ -93,7 +93,7 @@ def _matching(content: dict[str, Any], model: Any, X: Any, y: Any, sample_weight
     if not isinstance(target, str) or not isinstance(weight, str | None):
         raise InvalidInputError("certificate: data must name the columns of classes and weights")
     claim: Claim = model._claim(X, y, sample_weight).named(target, weight)
-    own = as_dict(claim, [])
+    own = as_dict(claim, {})
     for key, others in (("columns", "columns"), ("classes", "classes"), ("weight", "weights"), ("sha256", "data")):
         if data.get(key) != own["data"].get(key):
             fingerprint = f", with the fingerprint {shown(data.get(key))}" if key == "sha256" else ""

@@ -13,32 +13,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.certificate_support import REFUSALS, Written
 from helpers.fuzz_instances import draw
 from helpers.selection import daily
 from oracles.dynamic_programme import optimal_value
 
 import accel_oct
 import accel_oct_checker as checker
-from accel_oct.constraints import MaxLeaves, MinLeafWeight
+from accel_oct.constraints import Linear, MinLeafWeight
 from accel_oct.errors import InvalidInputError, StoppedError
-
-REFUSALS = (checker.Refused, checker.Malformed)
-
-
-class Written:
-    """A certificate and its table in a folder."""
-
-    def __init__(self, folder: Path, result: accel_oct.Result, **options: Any) -> None:
-        self.result = result
-        self.proof, self.table = folder / "proof.json", folder / "table.csv"
-        self.about = result.certificate(self.proof, table=self.table, **options)
-        self.content = json.loads(self.proof.read_text())
-
-    def check(self, content: Any = None, **options: Any) -> str:
-        """Check the certificate, or another content in its place."""
-        if content is not None:
-            self.proof.write_text(json.dumps(content))
-        return checker.check(str(self.proof), str(self.table), **options)
 
 
 def solved(number: int, **options: Any) -> accel_oct.Result:
@@ -317,8 +300,9 @@ def test_what_cannot_be_certified(tmp_path: Path) -> None:
     """Problems without a certificate are refused in a sentence; so is a proof that takes too long."""
     X, y = np.eye(4, dtype=int), [0, 1, 0, 1]
     path = tmp_path / "proof.json"
-    with pytest.raises(InvalidInputError, match="at most 2 leaves"):
-        accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, constraints=[MaxLeaves(2)]).certificate(path)
+    with pytest.raises(InvalidInputError, match="few leaves"):
+        rule = Linear(leaves=1.0, upper=2.0, name="few leaves")
+        accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, constraints=[rule]).certificate(path)
     with pytest.raises(InvalidInputError, match="balanced"):
         accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, objective="balanced_accuracy").certificate(path)
     result = accel_oct.solve(X, y, max_depth=4, leaf_penalty=0.01)

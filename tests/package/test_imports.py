@@ -51,7 +51,7 @@ MAY_IMPORT = {
     "pricing": _PROBLEM | {"exact"},
     "constraints": _MODEL | {"exact"},
     "objectives": _MODEL | {"cuts"},
-    "certificates": _PROBLEM | {"exact", "constraints"},
+    "certificates": _PROBLEM | {"exact", "constraints", "pricing"},
     "cuts": _MODEL | {"exact"},
     "heuristics": _MODEL | {"exact"},
     "solving": _SOLVING - {"solving"},

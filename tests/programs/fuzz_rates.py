@@ -82,7 +82,7 @@ def draw(number: int) -> Case:
         rate = Rate(kind, int(rng.integers(0, int(y.max()) + 1)), count=count)
         if kind in BETWEEN:
             rate = replace(rate, group=tuple(group.tolist()), given=tuple(given.tolist()))
-        rates.append(_with_limits(rng, rate, y.tolist(), exact, trees))
+        rates.append(with_limits(rng, rate, y.tolist(), exact, trees))
     way = str(rng.choice(["prices", "sets", "solver"], p=[0.85, 0.1, 0.05]))
     return Case(X.tolist(), y.tolist(), weights, penalty, max_depth, tuple(rates), way)
 
@@ -105,9 +105,11 @@ def _weights(rng: np.random.Generator, n_rows: int, by: np.ndarray) -> list[floa
     return weights if any(weights) else [1.0] * n_rows
 
 
-def _with_limits(
+def with_limits(
     rng: np.random.Generator, rate: Rate, y: list[int], weights: list[Fraction], trees: list[tuple[int, ...]]
 ) -> Rate:
+    """Return the rate with limits that some tree attains, or beside them."""
+
     def limit() -> float:
         value = oracle.measured(rate, y, weights, trees[int(rng.integers(len(trees)))])
         attained = 0.5 if value is None else float(value)

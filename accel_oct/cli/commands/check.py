@@ -25,6 +25,8 @@ from accel_oct.estimators.training import attached
 from accel_oct.solving.parsing import constraint, objective
 from accel_oct.support.files import check_regular
 
+#: Memory limit of the checker in MB.
+_MEMORY = 4096
 #: Tolerance for sums of floats in another order.
 _ROUNDING = 1e-9
 
@@ -49,6 +51,8 @@ def check(
     """Check proof, objective and constraints; return the exit code of the worst result."""
     if proof.proof:
         return _check_certificate(file.model, table, proof, display)
+    if proof.time_limit is not None or proof.memory is not None:
+        raise InvalidInputError("--time-limit and --memory are limits of --proof")
     stored = read_model(file, table, policies="`check` is for classifiers")
     model = stored.model
     data = read_training(table, stored.columns(columns), display, like=model)
@@ -85,7 +89,7 @@ def _check_certificate(path: str, table: TableOptions, limits: ProofOptions, dis
         raise InvalidInputError("no table was given: name the CSV file that the certificate is about")
     for file in (path, table.data):
         check_regular(file)
-    command = [sys.executable, str(accel_oct_checker.__file__), "--memory", str(limits.memory)]
+    command = [sys.executable, str(accel_oct_checker.__file__), "--memory", str(limits.memory or _MEMORY)]
     if limits.time_limit is not None:
         command += ["--seconds", str(limits.time_limit)]
     done = subprocess.run(
