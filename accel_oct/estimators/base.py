@@ -29,6 +29,7 @@ from accel_oct.data.weights import as_weights
 from accel_oct.encoding.auto import DEFAULT_BUDGET, AutoEncoder
 from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder, check_table
 from accel_oct.encoding.conditions import value_sets
+from accel_oct.encoding.spreads import column_spreads, fallback_spreads
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.constraint_table import ConstraintTable
@@ -57,6 +58,7 @@ from accel_oct.pieces.detection import is_in_pieces
 from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree.fitted_tree import FittedTree
+from accel_oct.tree.probabilities import checked_smoothing
 
 Classifier = TypeVar("Classifier", bound="TreeClassifier")
 
@@ -88,6 +90,7 @@ class TreeClassifier(FittedClassifier):
     monotonic_cst: Any
     exclude: Any
     interaction_cst: Any
+    smoothing: Any
     verbose: Any
 
     # ---------------------------------------------------------------- fitting
@@ -353,11 +356,19 @@ class TreeClassifier(FittedClassifier):
             class_factors=data.class_factors,
             n_features=len(data.names),
         )
+        self.smoothing_ = checked_smoothing(self.smoothing)
+        self.spreads_ = fallback_spreads(self.encoder_, self.tree_.tree.features_used)
         self.objective_ = result.objective
         self.bound_ = result.bound
         self.gap_ = result.gap
         self.status_ = result.status
         self.constraints_ = ConstraintTable.of(result, self.proof_)
+
+    def _note_columns(self, source: CheckedRows | EncodedTable) -> None:
+        """Store the spreads of the columns that the tree uses, if the rows of the table are at hand."""
+        if isinstance(source, CheckedRows) and isinstance(self.encoder_, BinaryEncoder):
+            table = source.table if (source.weights > 0).all() else source.table.rows(source.weights > 0)
+            self.spreads_ = column_spreads(self.encoder_, self.tree_.tree.features_used, table)
 
     def _like(self: Classifier) -> Classifier:
         """Return an unfitted classifier with the same parameters and the same fitted encoder."""

@@ -21,6 +21,7 @@ from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
 from accel_oct.errors import InvalidInputError, SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
+from accel_oct.estimators.calibration import CalibrationFolds
 from accel_oct.estimators.certified import claim_of
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch, table_bound
@@ -43,6 +44,7 @@ from accel_oct.solving.solve import solve
 from accel_oct.support.arguments import time_left
 from accel_oct.support.progress import Reporter, Sink, announce
 from accel_oct.support.stopping import Clock, Stopper, kept_interrupts
+from accel_oct.tree.probabilities import DEFAULT_SMOOTHING, checked_smoothing
 
 _LEAST_FOR_BOUND, _SHARE_FOR_BOUND, _MOST_FOR_BOUND = 0.5, 0.5, 10.0
 """Time for the bound over every split: least seconds, share of the solve time, most seconds."""
@@ -103,6 +105,13 @@ class OptimalTreeClassifier(TreeClassifier):
     interaction_cst : list of lists of str or int, "pairwise", "no_interactions" or None
         Groups of columns of X, by name or position, that may be used on one path, as in scikit-learn's gradient
         boosting: see `accel_oct.constraints.InteractionGroups`.
+    smoothing : float
+        Amount of smoothing of `predict_proba`: each leaf is counted as if it had that many more training samples with
+        the class shares of all training data. 0 gives the shares of the leaf.
+    calibrate : int, splitter, iterable or None
+        Choose the amount of smoothing by cross-validation, for the least log-loss of held-out rows, instead of
+        `smoothing`: each fold is fitted with the other parameters, and may take `time_limit` too. An int means
+        stratified folds, as in scikit-learn. The tree does not depend on it. Needs the rows in memory.
     close_to : fitted classifier, DecisionTree or None
         Old model: of all trees with an objective within `within` of the optimum, `fit` takes the one that predicts the
         same class for the largest weight of the training rows; see `accel_oct.closest_tree`. Any object whose
@@ -132,6 +141,8 @@ class OptimalTreeClassifier(TreeClassifier):
         Upper bound over every split of the table: `bound_` if `exact_`; None if no such bound is known.
     proof_ : str
         Description of what is proven.
+    smoothing_ : float
+        Amount of smoothing of `predict_proba`.
     constraints_ : ConstraintTable
         Limits, training value, slack and multiplier of each constraint; `print` shows a table, and what `monotonic_cst`
         and rules cost.
@@ -173,6 +184,8 @@ class OptimalTreeClassifier(TreeClassifier):
         monotonic_cst: Any = None,
         exclude: Any = None,
         interaction_cst: Any = None,
+        smoothing: float = DEFAULT_SMOOTHING,
+        calibrate: Any = None,
         close_to: Any = None,
         within: float = 0.0,
         progress: Sink | None = None,
@@ -195,6 +208,8 @@ class OptimalTreeClassifier(TreeClassifier):
         self.monotonic_cst = monotonic_cst
         self.exclude = exclude
         self.interaction_cst = interaction_cst
+        self.smoothing = smoothing
+        self.calibrate = calibrate
         self.close_to = close_to
         self.within = within
         self.progress = progress
@@ -264,9 +279,12 @@ class OptimalTreeClassifier(TreeClassifier):
         began = time.perf_counter()
         announce(progress, "encoding")
         stable = self.close_to is not None
+        checked_smoothing(self.smoothing)
         if stable and self.max_depth is None:
             raise InvalidInputError("close_to needs a limit on the depth, but max_depth is None")
-        source = self._source(X, y, given, progress, tallies=not stable)
+        in_memory = "" if self.calibrate is None else "calibrate="
+        source = self._source(X, y, given, progress, tallies=not stable, in_memory=in_memory)
+        folds = None if self.calibrate is None else CalibrationFolds.of(self, source)
         search: TableSearch | FeatureSearch | None = None if stable else TableSearch.of(self, source)
         if hasattr(self, "closest_"):
             del self.closest_
@@ -281,6 +299,9 @@ class OptimalTreeClassifier(TreeClassifier):
             else:
                 solved = self._solve_refining(source, data, began, stopped.is_set, progress, bounded=True)
             self._adopt(solved.result, solved.data, relabel=not stable)
+            self._note_columns(source)
+            if folds is not None:
+                self.smoothing_ = folds.smoothing(self, progress, stopped.is_set)
 
     def __sklearn_clone__(self) -> OptimalTreeClassifier:
         """Return an unfitted classifier with the same parameters and the same, still fitted, old model."""
@@ -437,6 +458,7 @@ class OptimalTreeClassifier(TreeClassifier):
                 own = {"leaf_penalty": 0.0, "max_leaf_nodes": place + 1} if parameters is None else parameters[place]
                 model = base._like().set_params(**own)
                 model._adopt(solved.result, solved.data)
+                model._note_columns(source)
                 found.append(model)
         return found
 

@@ -30,6 +30,7 @@ from accel_oct.pieces.detection import is_in_pieces
 from accel_oct.solving.config import Config, as_config
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.progress import Sink, announce
+from accel_oct.tree.probabilities import DEFAULT_SMOOTHING
 
 #: From a penalty that allows few leaves to one that has little effect, halved at each step.
 DEFAULT_PENALTIES = tuple(0.1 / 2**k for k in range(9))
@@ -58,9 +59,11 @@ class OptimalTreeClassifierCV(TreeClassifier):
     n_jobs : int or None
         Number of folds that are solved in parallel, each with the threads of `solver`; as in scikit-learn.
     solver, config, components, time_limit, encoder, missing, class_weight, objective, constraints, min_samples_leaf, \
-max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, progress, verbose
+max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, smoothing, calibrate, progress, \
+verbose
         As in `OptimalTreeClassifier`, for the folds and for the fit on all data. The time limit applies to each solve.
-        `progress` also receives events with the number of folds that are done.
+        `progress` also receives events with the number of folds that are done. `calibrate` applies to the fit on all
+        data.
 
     Notes
     -----
@@ -106,6 +109,8 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
         monotonic_cst: Any = None,
         exclude: Any = None,
         interaction_cst: Any = None,
+        smoothing: float = DEFAULT_SMOOTHING,
+        calibrate: Any = None,
         progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
@@ -130,6 +135,8 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
         self.monotonic_cst = monotonic_cst
         self.exclude = exclude
         self.interaction_cst = interaction_cst
+        self.smoothing = smoothing
+        self.calibrate = calibrate
         self.progress = progress
         self.verbose = verbose
 

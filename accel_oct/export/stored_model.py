@@ -22,6 +22,7 @@ from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
 from accel_oct.encoding.categorical import OneHotCategoryEncoder
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.scales import NANOSECONDS, MeasuredKind, Scale
+from accel_oct.encoding.spreads import ordered_columns, spreads_from_list, spreads_to_list
 from accel_oct.encoding.table_encoder import TableEncoder
 from accel_oct.encoding.thresholds import (
     AllThresholdsEncoder,
@@ -29,7 +30,7 @@ from accel_oct.encoding.thresholds import (
     QuantileThresholdEncoder,
     TreeGuidedThresholdEncoder,
 )
-from accel_oct.encoding.values import Kind
+from accel_oct.encoding.values import EXACT, Kind
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.checked_json import JsonObject, parsed
 from accel_oct.mip import Solver
@@ -40,10 +41,11 @@ from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, as_whole, checked_d
 from accel_oct.support.files import read_text, replacing
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.fitted_tree import FittedTree
+from accel_oct.tree.probabilities import checked_smoothing
 
 FORMAT = "accel_oct.OptimalTreeClassifier"
 #: Increased when files change in a way that earlier readers cannot read.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MAX_BYTES = 64 << 20
 
 #: Parameters that JSON holds as they are.
@@ -126,11 +128,14 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
         "columns": {
             "names": None if names is None else [str(name) for name in names],
             "kinds": list(model.encoder_.kinds_),
+            "spreads": spreads_to_list(model.spreads_),
         },
         "tree": arrays.tree.to_dict(),
         "nodes": {
             "samples": arrays.n_node_samples.tolist(),
             "class_weights": arrays.class_weights.tolist(),
+            "class_counts": arrays.class_counts.tolist(),
+            "smoothing": model.smoothing_,
             "class_factors": None if arrays.class_factors is None else arrays.class_factors.tolist(),
         },
         "result": _result(model.result_),
@@ -155,6 +160,8 @@ def _parameters(model: Any) -> dict[str, Any]:
         "config": model.config if isinstance(model.config, str) else asdict(model.config),
         "class_weight": weight,
         "objective": model.objective if isinstance(model.objective, str) else None,
+        "smoothing": checked_smoothing(model.smoothing),
+        "calibrate": as_whole(model.calibrate),
         "verbose": int(model.verbose),
         "encoder": encoder if encoder is None or isinstance(encoder, str) else _encoder(encoder),
     }
@@ -249,6 +256,10 @@ def read_json(source: str | Path, *, max_bytes: int = MAX_BYTES) -> StoredModel:
             f"the JSON document has schema {schema}, written by accel_oct {writer}, but this version "
             f"({__version__}) reads up to {SCHEMA_VERSION}; upgrade accel_oct"
         )
+    if schema < SCHEMA_VERSION:
+        raise InvalidInputError(
+            f"the JSON document has schema {schema}, which lacks what predict_proba needs; fit the model again"
+        )
     parameters = _read_parameters(top.table("parameters"))
     fitted = SimpleNamespace(classes_=_read_classes(top.table("classes")))
     _read_columns(fitted, top)
@@ -280,11 +291,11 @@ def _read_parameters(entries: JsonObject) -> dict[str, Any]:
     if entries.get("max_depth") is not None:
         checked_depth(entries.get("max_depth"))
     entries.string("missing")
-    for name in ("leaf_penalty", "min_samples_leaf"):
+    for name in ("leaf_penalty", "min_samples_leaf", "smoothing"):
         entries.number(name, least=0.0)
     if entries.get("time_limit") is not None:
         entries.number("time_limit", least=0.0)
-    for name in ("max_leaf_nodes", "max_features_used"):
+    for name in ("max_leaf_nodes", "max_features_used", "calibrate"):
         if entries.get(name) is not None:
             entries.whole(name)
     if entries.get("exclude") is not None and not all(
@@ -303,7 +314,7 @@ def _read_parameters(entries: JsonObject) -> dict[str, Any]:
     if isinstance(config, str):
         Config.preset(config)  # refuses an unknown name
     plain = [name for name in _PLAIN_PARAMETERS if name != "monotonic_cst"]
-    return {name: entries.get(name) for name in (*plain, "objective")} | {
+    return {name: entries.get(name) for name in (*plain, "objective", "smoothing", "calibrate")} | {
         "monotonic_cst": signs,
         "solver": solver if isinstance(solver, str) else _read_solver(entries.table("solver")),
         "verbose": entries.whole("verbose"),
@@ -483,7 +494,15 @@ def _read_tree(fitted: SimpleNamespace, top: JsonObject) -> None:
     factors = None if nodes.get("class_factors") is None else nodes.float_array("class_factors")
     if factors is not None and (factors.shape != (n_classes,) or (factors < 0).any()):
         raise InvalidInputError(f"nodes.class_factors must hold {n_classes} numbers that are not negative")
-    fitted.tree_ = FittedTree(tree, weights, samples, n_features, factors)
+    counts = nodes.float_array("class_counts")
+    if counts.shape != weights.shape or (counts < 0).any() or (counts > EXACT).any() or (counts % 1).any():
+        raise InvalidInputError(f"nodes.class_counts must hold {n_classes} whole numbers for each node")
+    if (counts.sum(axis=1) != samples).any():
+        raise InvalidInputError("nodes.class_counts must have the sums nodes.samples")
+    fitted.smoothing_ = nodes.number("smoothing", least=0.0)
+    spreads = top.table("columns").sequence("spreads")
+    fitted.spreads_ = spreads_from_list(spreads, ordered_columns(fitted.encoder_, tree.features_used))
+    fitted.tree_ = FittedTree(tree, weights, samples, n_features, counts.astype(np.int64), factors)
 
 
 def _read_result(fitted: SimpleNamespace, entries: JsonObject) -> None:
