@@ -154,7 +154,8 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_source(given):
             raise in_memory_only("explain")
         table = check_table(self, given, reset=False)
-        return explain(self, table, self.apply(table), fixed=fixed, direction=direction, to=to)
+        leaves = self.apply(table if isinstance(self.encoder_, BinaryEncoder) else given)
+        return explain(self, table, leaves, fixed=fixed, direction=direction, to=to)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of `predict_proba`."""

@@ -187,21 +187,28 @@ class Explanation:
 
     def cells(self) -> dict[str, Any]:
         """Return one flat row of a table: texts and numbers by name."""
-        found: dict[str, Any] = {
-            "row": self.row,
-            "prediction": self.prediction,
-            "probability": self.probability,
-            "path": "; ".join(step.condition for step in self.steps),
-        }
-        for place in range(MOST_REASONS):
-            reason = self.reasons[place] if place < len(self.reasons) else None
-            found[f"reason {place + 1}"] = None if reason is None else " and ".join(reason.conditions)
-            found[f"effect {place + 1}"] = None if reason is None else reason.effect
+        reasons = [None if k >= len(self.reasons) else self.reasons[k] for k in range(MOST_REASONS)]
         change = self.change
-        found["smallest change"] = None if change is None else ", ".join(map(str, change.edits))
-        found["changed columns"] = None if change is None else len(change.edits)
-        found["changed prediction"] = None if change is None else change.prediction
-        return found
+        values = [
+            *(self.row, self.prediction, self.probability, "; ".join(step.condition for step in self.steps)),
+            *(cell for reason in reasons for cell in _cells(reason)),
+            None if change is None else ", ".join(map(str, change.edits)),
+            None if change is None else len(change.edits),
+            None if change is None else change.prediction,
+        ]
+        return dict(zip(NAMES, values, strict=True))
+
+
+NAMES = (
+    *("row", "prediction", "probability", "path"),
+    *(f"{part} {place + 1}" for place in range(MOST_REASONS) for part in ("reason", "effect")),
+    *("smallest change", "changed columns", "changed prediction"),
+)
+"""Columns of a table of explanations."""
+
+
+def _cells(reason: Reason | None) -> tuple[str | None, float | None]:
+    return (None, None) if reason is None else (" and ".join(reason.conditions), reason.effect)
 
 
 class Explanations(Sequence[Explanation]):
