@@ -2,6 +2,7 @@
 
 from accel_oct.reasons.explanations import Change, Edit, Explanation, Explanations, Reason, Step, explain
 from accel_oct.reasons.leaves import Leaf, LeafTable, leaf_table
+from accel_oct.reasons.stability import SplitStability, Stability
 
 __all__ = [
     "Change",
@@ -11,6 +12,8 @@ __all__ = [
     "Leaf",
     "LeafTable",
     "Reason",
+    "SplitStability",
+    "Stability",
     "Step",
     "explain",
     "leaf_table",

@@ -109,6 +109,15 @@ class ColumnUnit:
             return str(bool(number))
         return format_number(number)
 
+    def span(self, low: float, high: float) -> str:
+        """Return an interval of limits as text; limits of counts and positions are whole."""
+        if self.scale is None:
+            return f"{low:.4g} to {high:.4g}"
+        ends = math.ceil(low), math.floor(high)
+        if self.kind == "ordered":
+            ends = max(ends[0], 0), min(ends[1], len(self.scale.categories) - 1)
+        return f"{self.scale.text(ends[0])} to {self.scale.text(ends[1])}"
+
     def value(self, number: Any) -> Any:
         """Return a value as a table holds it."""
         if isinstance(number, str):
