@@ -10,7 +10,7 @@ from accel_oct.report.markup import Content, Markup, element, isolated, percent,
 from accel_oct.report.scores import Scores
 from accel_oct.report.tree import class_mark
 
-_SIZE, _LEFT, _TOP, _BOTTOM, _RIGHT = 320.0, 46.0, 12.0, 40.0, 12.0
+_SIZE, _LEFT, _TOP, _BOTTOM, _RIGHT = 320.0, 46.0, 12.0, 40.0, 22.0
 _SMALLEST, _LARGEST = 3.0, 9.0
 
 
@@ -21,7 +21,7 @@ def probabilities_section(model: Any, training: Scores, test: Scores | None) -> 
     note = (
         "The tree was chosen on these rows, so that observed shares are too good; test data give honest ones."
         if test is None
-        else "The tree has not seen these rows, so that each interval contains the true share in 95 % of cases."
+        else "The tree has not seen these rows: each interval contains the true share in at least 95 % of cases."
     )
     smoothing = (
         f"A leaf of n training samples has the probabilities (n · share + m · share in all training data) / (n + m), "
@@ -102,7 +102,10 @@ def reliability_picture(leaves: list[Leaf], classes: dict[Any, int]) -> Markup:
         share = leaf.n_right / leaf.n_rows
         radius = _SMALLEST + (_LARGEST - _SMALLEST) * math.sqrt(leaf.n_rows / most)
         where = f"{x(leaf.probability):.1f}"
-        text = f"{leaf.prediction}: probability {percent(leaf.probability)}, observed {percent(share)} of {leaf.n_rows:,} rows"
+        text = (
+            f"{leaf.prediction}: probability {percent(leaf.probability)}, "
+            f"observed {percent(share)} of {leaf.n_rows:,} rows"
+        )
         said.append(text)
         bar = element("path", d=f"M{where} {y(leaf.low):.1f}V{y(leaf.high):.1f}", class_="interval")
         point = element(
