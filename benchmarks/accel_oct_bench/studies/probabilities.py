@@ -4,8 +4,8 @@
 
 Stratified five-fold cross-validation on the raw tables. All trees have the same depth limit; CART is pruned with the
 same penalty (`ccp_alpha`). CalibratedClassifierCV has five folds and averages five trees; with ``ensemble=False``
-it is one tree with a calibration map. Every second table, in the order of names, chooses the default amount of smoothing (the
-sweep); the table of methods is on the others, with the tables of the sweep beside it. Log-loss is in nats, with
+it is one tree with a calibration map. Every second table, in the order of names, chooses the default amount of
+smoothing (the sweep); the others had no part in it. Log-loss is in nats, with
 probabilities of at least 1e-15; the Brier score is summed over all classes.
 """
 
