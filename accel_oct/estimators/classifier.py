@@ -21,6 +21,7 @@ from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
 from accel_oct.errors import InvalidInputError, SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
+from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.calibration import CalibrationFolds
 from accel_oct.estimators.certified import claim_of
 from accel_oct.estimators.constraint_table import ConstraintTable
@@ -30,11 +31,13 @@ from accel_oct.estimators.fitted import feature_names
 from accel_oct.estimators.in_pieces import check_rows
 from accel_oct.estimators.refining import Refinement
 from accel_oct.estimators.rules import checked_penalties, column_constraints
+from accel_oct.estimators.stability import bootstrap_stability
 from accel_oct.estimators.trade_off import TradeOff, trade_off
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver
+from accel_oct.reasons.stability import Stability
 from accel_oct.solving.closest import ClosestTree
 from accel_oct.solving.config import Config, is_default_config
 from accel_oct.solving.near_optimal import NearOptimalTrees
@@ -534,6 +537,47 @@ class OptimalTreeClassifier(TreeClassifier):
             sensitive_features=sensitive_features,
             costs=costs,
             cv=cv,
+        )
+
+    def stability(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        n_samples: int = 50,
+        seed: int = 0,
+        time_limit: float | None = None,
+        sample_weight: Any = None,
+        sensitive_features: Any = None,
+        costs: Any = None,
+        progress: Any = None,
+    ) -> Stability:
+        """Fit the tree again on bootstrap samples, and count how often its splits come back.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features, costs
+            The training data of the tree, in memory.
+        n_samples : int
+            Number of bootstrap samples: as many rows, drawn with replacement.
+        seed : int
+            Of the samples.
+        time_limit : float, optional
+            Seconds; when they are over, or after Ctrl-C, the trees so far are counted.
+        progress : callable, optional
+            As in the classifier.
+        """
+        check_is_fitted(self, "tree_")
+        given = given_data(X, y, sample_weight, sensitive_features, like=self)
+        return bootstrap_stability(
+            self,
+            given.X,
+            given.y,
+            (given.sample_weight, given.sensitive_features, costs),
+            n_samples=n_samples,
+            seed=seed,
+            time_limit=time_limit,
+            progress=progress,
         )
 
     def certificate(

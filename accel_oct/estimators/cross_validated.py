@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.constraints import Constraint, bind_all
 from accel_oct.data.encoded_table import EncodedTable
@@ -27,6 +28,7 @@ from accel_oct.estimators.training import Attached, attached
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver, candidate_backends
 from accel_oct.pieces.detection import is_in_pieces
+from accel_oct.reasons.stability import Stability
 from accel_oct.solving.config import Config, as_config
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.progress import Sink, announce
@@ -168,6 +170,18 @@ verbose
         """Return `best_estimator_` as JSON text, written to a file if `path` is given."""
         text: str = self.best_estimator_.to_json(path)
         return text
+
+    def stability(self, X: Any, y: Any, **options: Any) -> Stability:
+        """Return the stability of `best_estimator_`: its splits in trees of bootstrap samples.
+
+        Parameters
+        ----------
+        X, y, options
+            As in `OptimalTreeClassifier.stability`.
+        """
+        check_is_fitted(self, "best_estimator_")
+        found: Stability = self.best_estimator_.stability(X, y, **options)
+        return found
 
     # ---------------------------------------------------------------- cross-validation
 

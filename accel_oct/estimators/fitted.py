@@ -23,7 +23,6 @@ from accel_oct.export import to_html, to_json, to_sklearn, to_text
 from accel_oct.pieces.detection import is_in_pieces, is_source
 from accel_oct.reasons.explanations import Explanations, explain
 from accel_oct.reasons.leaves import LeafTable, held_out_counts, leaf_table
-from accel_oct.reasons.stability import Stability
 from accel_oct.solving.result import Result, Scope
 from accel_oct.tree.fitted_tree import FittedTree
 from accel_oct.tree.probabilities import exact_interval, node_probabilities
@@ -192,49 +191,6 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with as_invalid_input():
             return float(accuracy_score(as_labels(labels), predicted, sample_weight=weights))
 
-    def stability(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        n_samples: int = 50,
-        seed: int = 0,
-        time_limit: float | None = None,
-        sample_weight: Any = None,
-        sensitive_features: Any = None,
-        costs: Any = None,
-        progress: Any = None,
-    ) -> Stability:
-        """Fit the tree again on bootstrap samples, and count how often its splits come back.
-
-        Parameters
-        ----------
-        X, y, sample_weight, sensitive_features, costs
-            The training data of the tree, in memory.
-        n_samples : int
-            Number of bootstrap samples: as many rows, drawn with replacement.
-        seed : int
-            Of the samples.
-        time_limit : float, optional
-            Seconds; when they are over, or after Ctrl-C, the trees so far are counted.
-        progress : callable, optional
-            As in the classifier.
-        """
-        from accel_oct.estimators.stability import bootstrap_stability  # which imports this module
-
-        check_is_fitted(self, "tree_")
-        given = given_data(X, y, sample_weight, sensitive_features, like=self)
-        return bootstrap_stability(
-            self,
-            given.X,
-            given.y,
-            (given.sample_weight, given.sensitive_features, costs),
-            n_samples=n_samples,
-            seed=seed,
-            time_limit=time_limit,
-            progress=progress,
-        )
-
     # ---------------------------------------------------------------- the tree
 
     def get_depth(self) -> int:
@@ -376,6 +332,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         title: str | None = None,
     ) -> Path:
         """Write a model card in Markdown; see `accel_oct.report.model_card`."""
+        # Imported here to keep the import of the package fast.
         from accel_oct.report.card import write_card
 
         given = given_data(X, y, sample_weight, like=self)

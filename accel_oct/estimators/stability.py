@@ -62,7 +62,7 @@ def bootstrap_stability(
     rng = np.random.default_rng(whole_number(seed, "seed"))
     if not isinstance(model.encoder_, BinaryEncoder):
         raise InvalidInputError("stability needs an encoder of accel_oct, which knows the columns of X")
-    base = clone(getattr(model, "best_estimator_", model)).set_params(calibrate=None, verbose=0, progress=None)
+    base = clone(model).set_params(calibrate=None, verbose=0, progress=None)
     source = clone(base)._source(X, y, given)
     if not isinstance(source, CheckedRows):
         raise in_memory_only("stability")
@@ -72,7 +72,8 @@ def bootstrap_stability(
     own = model.predict(source.table)
     clock = Clock(time.perf_counter(), time_limit)
     reporter = Reporter(progress, lambda: clock.seconds)
-    counts, columns, agreed = np.zeros(len(splits)), Counter[int](), []
+    counts, columns = np.zeros(len(splits)), Counter[int]()
+    agreed: list[float] = []
     failed = 0
     reporter.begin("bootstrap", lambda: ("", {"trees": (len(agreed) + failed, n_wanted)}))
     with remembered_interrupts() as interrupted:

@@ -22,6 +22,8 @@ from accel_oct.report.scores import GroupScore, Scores, group_scores, scores_on
 from accel_oct.support.files import as_path, replacing
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
+#: In cells without a value.
+_NONE = "none"
 _BREAKS = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 
@@ -128,7 +130,7 @@ def _accuracy(training: Scores, test: Scores | None) -> list[str]:
             interval = (
                 f"{percent(low)} to {percent(high)}" if name == "test" else "not valid: the tree was chosen on them"
             )
-            scores = ["–" if value is None else f"{value:.4f}" for value in (found.log_loss, found.brier)]
+            scores = [_NONE if value is None else f"{value:.4f}" for value in (found.log_loss, found.brier)]
             rows.append((name, found.n_rows, percent(found.accuracy), interval, *scores))
     head = ("rows", "number", "correct", "95 % interval", "log-loss", "Brier score")
     return ["## Accuracy and probabilities", "", *_table(head, rows), ""]
@@ -167,7 +169,7 @@ def _groups(scores: Sequence[GroupScore], where: str) -> list[str]:
 
 def _constraints(model: Any) -> list[str]:
     rows = [
-        (report.name, *("–" if v is None else decimals(v) for v in (report.lower, report.upper, report.value)))
+        (report.name, *(_NONE if v is None else decimals(v) for v in (report.lower, report.upper, report.value)))
         for report in model.constraints_
     ]
     if not rows:

@@ -214,7 +214,7 @@ def test_stability_and_importance_are_shown(fitted: tuple[OptimalTreeClassifier,
         assert split.question.replace(" >= ", " ≥ ") in said
         assert f"{percent(split.share)}" in said
     assert "Importance over nearly optimal trees" in said
-    with pytest.raises(InvalidInputError, match="stability must be the result of model.stability"):
+    with pytest.raises(InvalidInputError, match=r"stability must be the result of model\.stability"):
         html_report(model, frame, y, stability=5)  # type: ignore[arg-type]
 
 
