@@ -36,7 +36,7 @@ class ColumnSpread:
     decimals : int
         Decimal places of the training values, at most as many as resolve the spread into a thousand parts.
     middle : float, or int beyond 2**53
-        Median of the known training values.
+        Median of the known training values, rounded to `decimals`.
     """
 
     spread: float
@@ -130,11 +130,11 @@ def _of_values(values: NDArray[Any], measured: bool) -> ColumnSpread:
     ordered = np.sort(known)
     n = len(ordered)
     spread = _positive(ordered[(3 * n) // 4], ordered[n // 4]) or _positive(ordered[-1], ordered[0]) or 1.0
-    middle = ordered[n // 2].item() if known.dtype.kind == "f" else as_limit(ordered[n // 2])
     if measured or known.dtype.kind != "f":
-        return ColumnSpread(spread, 0, middle)
+        return ColumnSpread(spread, 0, as_limit(ordered[n // 2]))
     distinct = np.unique(known)
-    return ColumnSpread(spread, _decimals(distinct[:: -(-len(distinct) // _MOST_VALUES)], spread), middle)
+    decimals = _decimals(distinct[:: -(-len(distinct) // _MOST_VALUES)], spread)
+    return ColumnSpread(spread, decimals, float(round(ordered[n // 2].item(), decimals)))
 
 
 def _of_limits(limits: Sequence[float], measured: bool) -> ColumnSpread:

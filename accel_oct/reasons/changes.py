@@ -161,14 +161,9 @@ class ColumnUnit:
             yield [float(place) for place in range(len(self.scale.categories))]
             return
         around = [number for limit in limits for number in self.spread.around(limit)]
-        yield sorted({*around, _rounded(self.spread)})
+        yield sorted({*around, self.spread.middle})
         if self.scale is None:
             yield sorted({number for limit in limits for number in (limit, _below(limit))})
-
-
-def _rounded(spread: ColumnSpread) -> float:
-    middle = spread.middle
-    return middle if isinstance(middle, int) else float(round(middle, spread.decimals))
 
 
 def _below(limit: float) -> float:

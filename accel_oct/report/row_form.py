@@ -116,7 +116,8 @@ def _field(encoder: Any, tree: TreeView, column: int) -> Markup:
     name = f"column-{column}"
     label = element("label", tree.column_names[column], for_=name, dir="auto")
     error = element("p", id=f"{name}-error", class_="error", hidden=True)
-    fixed = element("input", type="checkbox", data_fixed=column)
+    said = f"{tree.column_names[column]} cannot change"
+    fixed = element("input", type="checkbox", data_fixed=column, aria_label=said)
     kept = element("label", fixed, " cannot change", class_="fixed quiet")
     return element("div", label, _input(encoder, tree.kinds[column], column, name), kept, error, class_="field")
 

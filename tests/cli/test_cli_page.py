@@ -83,6 +83,7 @@ def test_documents_have_the_keys_of_the_page(
         "frontier": training,
         "near-optimal": training,
         "predict": ["keys.json", "new.csv", "--proba"],
+        "explain": ["keys.json", "new.csv"],
         "show": ["keys.json"],
         "check": ["keys.json", "patients.csv"],
         "certify": ["free.json", "patients.csv", "-o", "proof.json"],
