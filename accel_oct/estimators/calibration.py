@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 
 from accel_oct.encoding.tables import is_indexable
 from accel_oct.errors import NoTreeError, as_invalid_input
@@ -61,6 +60,9 @@ class CalibrationFolds:
     @classmethod
     def of(cls, model: Any, source: Any) -> CalibrationFolds:
         """Check `calibrate`, and split the rows."""
+        # Imported here to keep the import of the package fast.
+        from sklearn.model_selection import check_cv
+
         if not isinstance(source, CheckedRows):
             raise in_memory_only("calibrate=")
         with as_invalid_input("calibrate"):
