@@ -72,7 +72,14 @@ COMMANDS = (
     Command(
         "fit",
         "Find the optimal tree of a table.",
-        (*_TRAINING, opt.BackendOptions, opt.ValidationOptions, opt.CertificateOutput, *_LAST),
+        (
+            *_TRAINING,
+            opt.ProbabilityOptions,
+            opt.BackendOptions,
+            opt.ValidationOptions,
+            opt.CertificateOutput,
+            *_LAST,
+        ),
         _FIND,
     ),
     Command("path", "Find the optimal tree of each of many leaf penalties.", (*_TRAINING, *_LAST), _FIND, "families"),
@@ -103,6 +110,12 @@ COMMANDS = (
         "predict",
         "Classify the rows of a table.",
         (opt.ModelFile, opt.TableOptions, opt.PredictionOptions, opt.OutputOptions, opt.DisplayOptions),
+        _USE,
+    ),
+    Command(
+        "explain",
+        "Give the reasons of predictions, and the smallest changes that alter them.",
+        (opt.ModelFile, opt.TableOptions, opt.ExplanationOptions, opt.OutputOptions, opt.DisplayOptions),
         _USE,
     ),
     Command(

@@ -260,6 +260,22 @@ class LimitOptions(Group):
 
 
 @dataclass(frozen=True)
+class ProbabilityOptions(Group):
+    """Probabilities of the model."""
+
+    SECTION = "tree"
+
+    smoothing: Annotated[
+        float | None,
+        _option("--smoothing", metavar="M", help="Smoothing of probabilities, 5 by default; 0 for none.", panel=_TREE),
+    ] = None
+    calibrate: Annotated[
+        int | None,
+        _option("--calibrate", metavar="K", help="Choose the smoothing by K-fold cross-validation.", panel=_TREE),
+    ] = None
+
+
+@dataclass(frozen=True)
 class BackendOptions(Group):
     """Solver and gap."""
 
@@ -309,6 +325,7 @@ GROUPS: tuple[type[Group], ...] = (
     TableOptions,
     TargetOptions,
     TreeOptions,
+    ProbabilityOptions,
     EncoderOptions,
     LimitOptions,
     BackendOptions,
@@ -360,6 +377,34 @@ class PredictionOptions(Group):
     """Output of `predict`."""
 
     proba: Annotated[bool, Option("--proba", help="Add the probability of each class.")] = False
+    unweighted: Annotated[
+        bool, Option("--unweighted", help="With --proba: probabilities without the class weights of the fit.")
+    ] = False
+    escape_formulas: Annotated[
+        bool, Option("--escape-formulas", help="Put ' before text that a spreadsheet would run as a formula.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class ExplanationOptions(Group):
+    """Changes that `explain` may propose."""
+
+    fixed: Annotated[
+        list[str] | None,
+        Option("--fixed", metavar="COLUMN", help="Column that cannot change; repeatable.", show_default=False),
+    ] = None
+    direction: Annotated[
+        list[str] | None,
+        Option(
+            "--direction",
+            metavar="COLUMN=up|down",
+            help="Column that can only rise or only fall; repeatable.",
+            show_default=False,
+        ),
+    ] = None
+    to: Annotated[
+        str | None, Option("--to", metavar="CLASS", help="Class that the changed row must have.", show_default=False)
+    ] = None
     escape_formulas: Annotated[
         bool, Option("--escape-formulas", help="Put ' before text that a spreadsheet would run as a formula.")
     ] = False
@@ -421,6 +466,24 @@ class ReportOptions(Group):
         Option("--certificate", metavar="FILE", help="Show this certificate of the tree.", show_default=False),
     ] = None
     title: Annotated[str | None, Option("--title", help="Title of the page.", show_default=False)] = None
+    groups: Annotated[
+        list[str] | None,
+        Option("--groups", metavar="COLUMN", help="Show accuracy by group; repeatable.", show_default=False),
+    ] = None
+    bootstrap: Annotated[
+        int | None,
+        Option(
+            "--bootstrap", metavar="N", help="Refit on N resampled tables: stability of splits.", show_default=False
+        ),
+    ] = None
+    seed: Annotated[int, Option("--seed", help="Seed of --bootstrap.")] = 0
+    time_limit: Annotated[
+        float | None,
+        Option("--time-limit", metavar="SECONDS", help="Time limit of --bootstrap.", show_default=False),
+    ] = None
+    card: Annotated[
+        str | None, Option("--card", metavar="FILE", help="Write a model card in Markdown.", show_default=False)
+    ] = None
 
 
 @dataclass(frozen=True)

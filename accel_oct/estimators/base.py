@@ -29,6 +29,7 @@ from accel_oct.data.weights import as_weights
 from accel_oct.encoding.auto import DEFAULT_BUDGET, AutoEncoder
 from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder, check_table
 from accel_oct.encoding.conditions import value_sets
+from accel_oct.encoding.spreads import column_spreads, fallback_spreads
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.constraint_table import ConstraintTable
@@ -57,6 +58,7 @@ from accel_oct.pieces.detection import is_in_pieces
 from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree.fitted_tree import FittedTree
+from accel_oct.tree.probabilities import checked_smoothing
 
 Model = TypeVar("Model", bound="TreeModel")
 
@@ -390,3 +392,16 @@ class TreeModel(FittedModel):
 
 class TreeClassifier(FittedClassifier, TreeModel):
     """A classifier that checks and encodes its training data and stores the tree that was found."""
+
+    smoothing: Any
+
+    def _adopt(self, result: Result, data: TrainingData, relabel: bool = True) -> None:
+        super()._adopt(result, data, relabel)
+        self.smoothing_ = checked_smoothing(self.smoothing)
+        self.spreads_ = fallback_spreads(self.encoder_, self.tree_.tree.features_used)
+
+    def _note_columns(self, source: CheckedRows | EncodedTable) -> None:
+        """Store the spreads of the columns that the tree uses, if the rows of the table are at hand."""
+        if isinstance(source, CheckedRows) and isinstance(self.encoder_, BinaryEncoder):
+            table = source.table if (source.weights > 0).all() else source.table.rows(source.weights > 0)
+            self.spreads_ = column_spreads(self.encoder_, self.tree_.tree.features_used, table)

@@ -19,6 +19,8 @@ from accel_oct.constraints import Constraint
 from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.errors import InvalidInputError, SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
+from accel_oct.estimators.by_name import given_data
+from accel_oct.estimators.calibration import CalibrationFolds
 from accel_oct.estimators.certified import claim_of
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.families import along_penalties, by_leaves, listed_trees, near_old_model
@@ -26,16 +28,19 @@ from accel_oct.estimators.fitted import feature_names
 from accel_oct.estimators.in_pieces import check_rows
 from accel_oct.estimators.optimal import OptimalTreeModel
 from accel_oct.estimators.rules import checked_penalties, column_constraints
+from accel_oct.estimators.stability import bootstrap_stability
 from accel_oct.estimators.trade_off import TradeOff, trade_off
 from accel_oct.estimators.training import Solved
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
 from accel_oct.mip import Solver
+from accel_oct.reasons.stability import Stability
 from accel_oct.solving.closest import ClosestTree
 from accel_oct.solving.config import Config
 from accel_oct.solving.near_optimal import NearOptimalTrees
 from accel_oct.support.progress import Reporter, Sink, announce
 from accel_oct.support.stopping import Clock, Stopper, kept_interrupts
+from accel_oct.tree.probabilities import DEFAULT_SMOOTHING, checked_smoothing
 
 
 class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
@@ -93,6 +98,13 @@ class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
     interaction_cst : list of lists of str or int, "pairwise", "no_interactions" or None
         Groups of columns of X, by name or position, that may be used on one path, as in scikit-learn's gradient
         boosting: see `accel_oct.constraints.InteractionGroups`.
+    smoothing : float
+        Amount of smoothing of `predict_proba`: each leaf is counted as if it had that many more training samples with
+        the class shares of all training data. 0 gives the shares of the leaf.
+    calibrate : int, splitter, iterable or None
+        Choose the amount of smoothing by cross-validation, for the least log-loss of held-out rows, instead of
+        `smoothing`: each fold is fitted with the other parameters, and may take `time_limit` too. An int means
+        stratified folds, as in scikit-learn. The tree does not depend on it. Needs the rows in memory.
     close_to : fitted classifier, DecisionTree or None
         Old model: of all trees with an objective within `within` of the optimum, `fit` takes the one that predicts the
         same class for the largest weight of the training rows; see `accel_oct.closest_tree`. Any object whose
@@ -126,6 +138,8 @@ class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
         Upper bound over every split of the table: `bound_` if `exact_`; None if no such bound is known.
     proof_ : str
         Description of what is proven.
+    smoothing_ : float
+        Amount of smoothing of `predict_proba`.
     constraints_ : ConstraintTable
         Limits, training value, slack and multiplier of each constraint; `print` shows a table, and what `monotonic_cst`
         and rules cost.
@@ -167,6 +181,8 @@ class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
         monotonic_cst: Any = None,
         exclude: Any = None,
         interaction_cst: Any = None,
+        smoothing: float = DEFAULT_SMOOTHING,
+        calibrate: Any = None,
         close_to: Any = None,
         within: float = 0.0,
         agreement: str = "predictions",
@@ -190,6 +206,8 @@ class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
         self.monotonic_cst = monotonic_cst
         self.exclude = exclude
         self.interaction_cst = interaction_cst
+        self.smoothing = smoothing
+        self.calibrate = calibrate
         self.close_to = close_to
         self.within = within
         self.agreement = agreement
@@ -260,18 +278,28 @@ class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
         began = time.perf_counter()
         announce(progress, "encoding")
         stable = self.close_to is not None
+        checked_smoothing(self.smoothing)
         if stable and self.max_depth is None:
             raise InvalidInputError("close_to needs a limit on the depth, but max_depth is None")
-        source = self._source(X, y, given, progress, tallies=not stable)
+        in_memory = "" if self.calibrate is None else "calibrate="
+        source = self._source(X, y, given, progress, tallies=not stable, in_memory=in_memory)
+        folds = None if self.calibrate is None else CalibrationFolds.of(self, source)
+
+        def finish(is_stopped: Callable[[], bool]) -> None:
+            self._note_columns(source)
+            if folds is not None:
+                self.smoothing_ = folds.smoothing(self, progress, is_stopped)
+
         if hasattr(self, "closest_"):
             del self.closest_
         if not stable:
-            self._search(source, began, progress)
+            self._search(source, began, progress, finish)
             return
         data = self._prepare(source)
         with kept_interrupts() as stopped:  # once there is a tree, Ctrl-C does not discard it
             solved, self.closest_ = near_old_model(self, source, data, began, stopped.is_set, progress)
             self._adopt(solved.result, solved.data, relabel=False)
+            finish(stopped.is_set)
 
     def __sklearn_clone__(self) -> OptimalTreeClassifier:
         """Return an unfitted classifier with the same parameters and the same, still fitted, old model."""
@@ -376,6 +404,7 @@ class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
                 own = {"leaf_penalty": 0.0, "max_leaf_nodes": place + 1} if parameters is None else parameters[place]
                 model = base._like().set_params(**own)
                 model._adopt(solved.result, solved.data)
+                model._note_columns(source)
                 found.append(model)
         return found
 
@@ -451,6 +480,47 @@ class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
             sensitive_features=sensitive_features,
             costs=costs,
             cv=cv,
+        )
+
+    def stability(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        n_samples: int = 50,
+        seed: int = 0,
+        time_limit: float | None = None,
+        sample_weight: Any = None,
+        sensitive_features: Any = None,
+        costs: Any = None,
+        progress: Any = None,
+    ) -> Stability:
+        """Fit the tree again on bootstrap samples, and count how often its splits come back.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features, costs
+            The training data of the tree, in memory.
+        n_samples : int
+            Number of bootstrap samples: as many rows, drawn with replacement.
+        seed : int
+            Of the samples.
+        time_limit : float, optional
+            Seconds; when they are over, or after Ctrl-C, the trees so far are counted.
+        progress : callable, optional
+            As in the classifier.
+        """
+        check_is_fitted(self, "tree_")
+        given = given_data(X, y, sample_weight, sensitive_features, like=self)
+        return bootstrap_stability(
+            self,
+            given.X,
+            given.y,
+            (given.sample_weight, given.sensitive_features, costs),
+            n_samples=n_samples,
+            seed=seed,
+            time_limit=time_limit,
+            progress=progress,
         )
 
     def certificate(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.constraints import Constraint, bind_all
 from accel_oct.data.encoded_table import EncodedTable
@@ -27,9 +28,11 @@ from accel_oct.estimators.training import Attached, attached
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver, candidate_backends
 from accel_oct.pieces.detection import is_in_pieces
+from accel_oct.reasons.stability import Stability
 from accel_oct.solving.config import Config, as_config
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.progress import Sink, announce
+from accel_oct.tree.probabilities import DEFAULT_SMOOTHING
 
 #: From a penalty that allows few leaves to one that has little effect, halved at each step.
 DEFAULT_PENALTIES = tuple(0.1 / 2**k for k in range(9))
@@ -58,9 +61,11 @@ class OptimalTreeClassifierCV(TreeClassifier):
     n_jobs : int or None
         Number of folds that are solved in parallel, each with the threads of `solver`; as in scikit-learn.
     solver, config, components, time_limit, encoder, missing, class_weight, objective, constraints, min_samples_leaf, \
-max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, progress, verbose
+max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, smoothing, calibrate, progress, \
+verbose
         As in `OptimalTreeClassifier`, for the folds and for the fit on all data. The time limit applies to each solve.
-        `progress` also receives events with the number of folds that are done.
+        `progress` also receives events with the number of folds that are done. `calibrate` applies to the fit on all
+        data.
 
     Notes
     -----
@@ -106,6 +111,8 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
         monotonic_cst: Any = None,
         exclude: Any = None,
         interaction_cst: Any = None,
+        smoothing: float = DEFAULT_SMOOTHING,
+        calibrate: Any = None,
         progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
@@ -130,6 +137,8 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
         self.monotonic_cst = monotonic_cst
         self.exclude = exclude
         self.interaction_cst = interaction_cst
+        self.smoothing = smoothing
+        self.calibrate = calibrate
         self.progress = progress
         self.verbose = verbose
 
@@ -161,6 +170,18 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
         """Return `best_estimator_` as JSON text, written to a file if `path` is given."""
         text: str = self.best_estimator_.to_json(path)
         return text
+
+    def stability(self, X: Any, y: Any, **options: Any) -> Stability:
+        """Return the stability of `best_estimator_`: its splits in trees of bootstrap samples.
+
+        Parameters
+        ----------
+        X, y, options
+            As in `OptimalTreeClassifier.stability`.
+        """
+        check_is_fitted(self, "best_estimator_")
+        found: Stability = self.best_estimator_.stability(X, y, **options)
+        return found
 
     # ---------------------------------------------------------------- cross-validation
 

@@ -165,6 +165,7 @@ def listed_trees(
             chosen = base._like()
             bound = bind_all(constraints, data.dataset)
             chosen._adopt(chosen_result(data.dataset, tree, objective, optimum, bound), data, relabel=False)
+            chosen._note_columns(source)
             return chosen
 
         def near(distance: float, most: int | None) -> NearOptimalTrees:

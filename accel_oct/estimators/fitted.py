@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
 from accel_oct.data.labels import as_labels
 from accel_oct.encoding.base import BinaryEncoder, check_table
+from accel_oct.encoding.spreads import ColumnSpread
 from accel_oct.errors import as_invalid_input
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.in_pieces import in_memory_only, outputs_by_batch
@@ -30,8 +31,11 @@ from accel_oct.export import (
     to_text,
 )
 from accel_oct.pieces.detection import is_in_pieces, is_source
+from accel_oct.reasons.explanations import Explanations, explain
+from accel_oct.reasons.leaves import LeafTable, held_out_counts, leaf_table
 from accel_oct.solving.result import Result, Scope
 from accel_oct.tree.fitted_tree import FittedTree
+from accel_oct.tree.probabilities import exact_interval, node_probabilities
 
 _ALL_SUBSETS = 3
 """Largest number of categories for which one against the others covers every binary split."""
@@ -51,6 +55,8 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     objective_: float
     status_: str
     gap_: float
+    smoothing_: float
+    spreads_: dict[int, ColumnSpread]
 
     # ---------------------------------------------------------------- prediction
 
@@ -228,9 +234,103 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
 class FittedClassifier(ClassifierMixin, FittedModel):  # type: ignore[misc]
     """A fitted classifier: a fitted tree with probabilities, accuracy and report."""
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the shares of the classes among the weighted training samples in the leaf of each row."""
-        return np.asarray(self._outputs(X, self._tree().predict))
+    def predict_proba(self, X: Any, *, class_weights: bool = True) -> NDArray[np.float64]:
+        """Return the probability of each class for each row: (n_samples, n_classes).
+
+        The share of the class among the training samples of the leaf, moved towards its share among all training
+        samples: ``(n * share + m * prior) / (n + m)`` in a leaf of n samples, with m = `smoothing_`. In a leaf that
+        predicts its majority class m is lowered until this class also has the largest probability. Leaves that predict
+        another class, because of constraints or costs, have probabilities that disagree with `predict`; see
+        docs/probabilities.md.
+
+        Parameters
+        ----------
+        X
+            As in `predict`.
+        class_weights : bool
+            Whether shares use the weights with the factors of ``class_weight``. False estimates the probabilities of
+            the classes as frequent as in the training data.
+        """
+        shares = node_probabilities(self._tree(), self.smoothing_, class_weights)
+        return shares[self.apply(X)]
+
+    def predict_interval(self, X: Any, confidence: float = 0.95) -> NDArray[np.float64]:
+        """Return an exact interval for the share of each class in the leaf of each row: (n_samples, n_classes, 2).
+
+        The Clopper-Pearson interval of the number of training rows of the class among those of the leaf, without any
+        weights. The tree was chosen on the same rows, so the interval is too optimistic; `leaf_table` takes other rows.
+
+        Parameters
+        ----------
+        X
+            As in `predict`.
+        confidence : float
+            Between 0 and 1.
+        """
+        counts = self._tree().class_counts
+        limits = exact_interval(counts, counts.sum(axis=1, keepdims=True), confidence)
+        return np.stack(limits, axis=-1)[self.apply(X)]
+
+    def leaf_table(self, X: Any = None, y: Any = None, *, confidence: float = 0.95) -> LeafTable:
+        """Return the leaves as a table: rule, class, rows of each class, probability, exact interval.
+
+        Parameters
+        ----------
+        X, y : optional
+            Rows to count, which had no part in choosing the tree: then the interval of each leaf is a valid confidence
+            interval. By default, the training rows are counted. y may be the name of a column of X. Rows of classes
+            that the model does not know are left out.
+        confidence : float
+            Between 0 and 1.
+        """
+        tree = self._tree()
+        if X is None:
+            return leaf_table(self, confidence=confidence)
+        given = given_data(X, y, like=self)
+        if is_in_pieces(given.X, given.y):
+            raise in_memory_only("leaf_table")
+        with as_invalid_input():
+            labels = np.asarray(as_labels(given.y)).reshape(-1)
+            leaves = self.apply(given.X)
+            check_consistent_length(leaves, labels)
+        place = {label: code for code, label in enumerate(self.classes_.tolist())}
+        codes = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+        counts = held_out_counts(leaves, codes, tree.class_counts.shape)
+        return leaf_table(self, counts, confidence=confidence)
+
+    def explain(self, X: Any, *, fixed: Any = (), direction: Any = None, to: Any = None) -> Explanations:
+        """Explain the prediction of each row: its path, up to four reasons, and the smallest change to another class.
+
+        Parameters
+        ----------
+        X
+            As in `predict`, in memory.
+        fixed : list of str or int
+            Columns that cannot change, by name or position.
+        direction : mapping from str or int to int, optional
+            1 for columns that can only rise, -1 for columns that can only fall.
+        to : label, optional
+            The class that the changed row must have; by default, any other class.
+
+        Returns
+        -------
+        Explanations
+            A sequence with an `Explanation` per row. ``print(model.explain(X))``; `to_frame`, `to_json`.
+
+        Notes
+        -----
+        The smallest change is exact: of all values of all columns, the fewest columns are changed; among these changes
+        the least sum of distances is taken, in interquartile ranges of the training data for numbers, times and ordered
+        categories, and 1 for any other change. A known value never becomes missing. docs/guides/explain.md has the
+        definitions.
+        """
+        check_is_fitted(self, "tree_")
+        given = given_data(X, like=self).X
+        if is_source(given):
+            raise in_memory_only("explain")
+        table = check_table(self, given, reset=False)
+        leaves = self.apply(table if isinstance(self.encoder_, BinaryEncoder) else given)
+        return explain(self, table, leaves, fixed=fixed, direction=direction, to=to)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of `predict_proba`."""
@@ -268,9 +368,11 @@ class FittedClassifier(ClassifierMixin, FittedModel):  # type: ignore[misc]
         test: tuple[Any, Any] | None = None,
         near_optimal: Any = None,
         certificate: str | Path | None = None,
+        groups: Any = None,
+        stability: Any = None,
         title: str | None = None,
     ) -> Path:
-        """Write a report on the fitted tree as a self-contained HTML file; see `accel_oct.report`."""
+        """Write a report on the fitted tree as a self-contained HTML file; see `accel_oct.report.html_report`."""
         # Imported here to keep the import of the package fast.
         from accel_oct.report.page import write_report
 
@@ -287,6 +389,40 @@ class FittedClassifier(ClassifierMixin, FittedModel):  # type: ignore[misc]
             test=None if tested is None else (tested.X, tested.y),
             near_optimal=near_optimal,
             certificate=certificate,
+            groups=groups,
+            stability=stability,
+            title=title,
+        )
+
+    def model_card(
+        self,
+        path: str | Path,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        test: tuple[Any, Any] | None = None,
+        groups: Any = None,
+        stability: Any = None,
+        title: str | None = None,
+    ) -> Path:
+        """Write a model card in Markdown; see `accel_oct.report.model_card`."""
+        # Imported here to keep the import of the package fast.
+        from accel_oct.report.card import write_card
+
+        given = given_data(X, y, sample_weight, like=self)
+        if is_in_pieces(given.X, given.y):
+            raise in_memory_only("a model card")
+        tested = None if test is None else given_data(*test, like=self)
+        return write_card(
+            self,
+            path,
+            given.X,
+            given.y,
+            sample_weight=given.sample_weight,
+            test=None if tested is None else (tested.X, tested.y),
+            groups=groups,
+            stability=stability,
             title=title,
         )
 

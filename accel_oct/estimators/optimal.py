@@ -36,8 +36,17 @@ class OptimalTreeModel(TreeModel):
     components: Any
     progress: Any
 
-    def _search(self, source: CheckedRows | EncodedTable, began: float, progress: Sink | None) -> None:
-        """Find the optimal tree and store it; the time limit began at `began`, a reading of `time.perf_counter`."""
+    def _search(
+        self,
+        source: CheckedRows | EncodedTable,
+        began: float,
+        progress: Sink | None,
+        finish: Callable[[Callable[[], bool]], None] | None = None,
+    ) -> None:
+        """Find the optimal tree and store it; the time limit began at `began`, a reading of `time.perf_counter`.
+
+        Once the tree is stored, `finish` is called with a function that returns whether Ctrl-C was pressed.
+        """
         search: TableSearch | FeatureSearch | None = TableSearch.of(self, source)
         if search is None:
             data = self._prepare(source)
@@ -48,6 +57,8 @@ class OptimalTreeModel(TreeModel):
             else:
                 solved = self._solve_refining(source, data, began, stopped.is_set, progress, bounded=True)
             self._adopt(solved.result, solved.data)
+            if finish is not None:
+                finish(stopped.is_set)
 
     def _with_table_bound(
         self,

@@ -19,7 +19,7 @@ from accel_oct.encoding.scales import Scale
 from accel_oct.encoding.values import format_number
 from accel_oct.export.inputs import unique_name
 from accel_oct.export.palette import class_colour
-from accel_oct.export.view import NodeView, TreeView, codable_view
+from accel_oct.export.view import NodeView, TreeView, class_probabilities, codable_view
 
 _ANY = "any"
 #: Categories that are written in quotes: these words, and those with one of these marks (a leading sign starts a
@@ -186,13 +186,13 @@ def to_table(model: Any) -> DecisionTable:
         for node in tree.nodes
         if node.condition is not None and (node.missing is not None or node.condition.test == "is_missing")
     }
-    rows = []
+    shares, rows = class_probabilities(model), []
     for leaf, path in _paths(tree):
         cells = []
         for column in columns:
             asked = [(condition, answer) for condition, answer in path if condition.column == column]
             cells.append(_cell(asked, tree.kinds[column], column in can_miss))
-        rows.append(_row(tree, leaf, tuple(cells), tuple(model.tree_.value[leaf.index, 0].tolist())))
+        rows.append(_row(tree, leaf, tuple(cells), tuple(shares[leaf.index].tolist())))
     return DecisionTable(tuple(tree.column_names[column] for column in columns), tuple(rows), tree.classes, tree.note)
 
 

@@ -19,7 +19,7 @@ from accel_oct._version import __version__
 from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import AccelOctError, InvalidInputError, shown
 from accel_oct.export.inputs import MISSING_WHOLE, Input, as_table, condition_texts, inputs_of, unique_name
-from accel_oct.export.view import TreeView, codable_view
+from accel_oct.export.view import TreeView, class_probabilities, codable_view
 from accel_oct.support.files import replacing
 
 #: The oldest operator sets and file format with all operators that are used: old runtimes read them too.
@@ -85,7 +85,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, missing_text: str = "
     type_name, dtype = _LABEL_TYPES[type(tree.classes[0])]
     leaf = graph.leaf(tree, inputs) if inputs else graph.only_leaf(_unused(tree))
     graph.table(type_name, np.array([tree.classes[node.label] for node in leaves], dtype=dtype), leaf, "label")
-    shares = model.tree_.value[[node.index for node in leaves], 0, :]
+    shares = class_probabilities(model)[[node.index for node in leaves]]
     graph.table("DOUBLE", shares, leaf, "probabilities")
     written: bytes = graph.model(type_name, list(tree.classes)).SerializeToString()
     if path is not None:

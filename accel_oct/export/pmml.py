@@ -11,7 +11,7 @@ from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.values import EXACT
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.inputs import Input, condition_texts, inputs_of, unique_name
-from accel_oct.export.view import NodeView, TreeView, codable_view
+from accel_oct.export.view import NodeView, TreeView, class_probabilities, codable_view
 from accel_oct.support.arrays import FloatArray
 from accel_oct.support.files import replacing
 
@@ -81,7 +81,7 @@ def to_pmml(model: Any, path: str | Path | None = None) -> str:
         field = _add(output, "OutputField", name=name, optype="continuous", dataType="double", feature="probability")
         field.set("value", label)
     of_column = {each.column: each for each in inputs}
-    _node(found, tree, tree.nodes[0], None, of_column, labels, model.tree_.value[:, 0, :])
+    _node(found, tree, tree.nodes[0], None, of_column, labels, class_probabilities(model))
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode", xml_declaration=False)
     document = f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'

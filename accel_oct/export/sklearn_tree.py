@@ -6,12 +6,12 @@ import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.export.view import class_probabilities
 from accel_oct.support.arrays import FloatArray
 from accel_oct.tree.fitted_tree import FittedTree
 
@@ -27,9 +27,9 @@ def to_sklearn(model: Any, *, encoded: bool | None = None, values: str = "shares
         for missing values. True: a `Pipeline` of the encoder and a tree on its binary columns, which is always
         possible. None: the first if its predictions are the same, else the second.
     values : {"shares", "labels"}
-        Values of the leaves. "shares": class shares of the training data, as in `predict_proba`. scikit-learn
-        predicts the class with the largest share, so this is an error if a leaf predicts another class, as it may
-        under constraints and costs. "labels": 1 for the predicted class and 0 for all others.
+        Values of the leaves. "shares": the probabilities of `predict_proba`. scikit-learn predicts the class with the
+        largest one, so this is an error if a leaf predicts another class, as it may under constraints and costs.
+        "labels": 1 for the predicted class and 0 for all others.
 
     Returns
     -------
@@ -52,14 +52,20 @@ def to_sklearn(model: Any, *, encoded: bool | None = None, values: str = "shares
     if values not in ("shares", "labels"):
         raise InvalidInputError(f"values must be 'shares' or 'labels', got {shown(values)}")
     arrays: FittedTree = model.tree_
-    held = _labels(arrays) if values == "labels" else _shares(arrays, model.classes_)
+    if values == "labels":
+        held = _labels(arrays)
+        impurity: FloatArray = 1.0 - (held[:, 0, :] ** 2).sum(axis=1)
+    else:
+        held, impurity = _probabilities(model), arrays.impurity
     reason = _why_encoded(model)
     if encoded is False and reason:
         raise InvalidInputError(f"encoded=False is not possible: {reason}")
     if reason or encoded:
         if arrays.n_features == 0:
             raise InvalidInputError(f"to_sklearn needs a column to ask about, but the encoder gives none, and {reason}")
-        tree = _classifier(model, held, arrays.feature, arrays.threshold, np.ones(arrays.node_count), arrays.n_features)
+        tree = _classifier(
+            model, held, impurity, arrays.feature, arrays.threshold, np.ones(arrays.node_count), arrays.n_features
+        )
         from sklearn.pipeline import Pipeline
 
         return Pipeline([("encoder", copy.deepcopy(model.encoder_)), ("tree", tree)])
@@ -69,7 +75,7 @@ def to_sklearn(model: Any, *, encoded: bool | None = None, values: str = "shares
         condition = model.encoder_.conditions_[arrays.feature[node]]
         feature[node], threshold[node] = condition.column, _threshold(condition)
         missing_left[node] = not condition.holds_if_missing
-    tree = _classifier(model, held, feature, threshold, missing_left, model.n_features_in_)
+    tree = _classifier(model, held, impurity, feature, threshold, missing_left, model.n_features_in_)
     if hasattr(model, "feature_names_in_"):
         tree.feature_names_in_ = model.feature_names_in_.copy()
     return tree
@@ -116,16 +122,18 @@ def _threshold(condition: Condition) -> float:
     return float(np.nextafter(condition.low, -np.inf))
 
 
-def _shares(arrays: FittedTree, classes: NDArray[Any]) -> FloatArray:
-    held = arrays.value
+def _probabilities(model: Any) -> FloatArray:
+    arrays, classes = model.tree_, model.classes_
+    held = class_probabilities(model)
     for leaf in np.flatnonzero(arrays.label >= 0).tolist():
-        label, largest = int(arrays.label[leaf]), int(held[leaf, 0].argmax())
+        label, largest = int(arrays.label[leaf]), int(held[leaf].argmax())
         if label != largest:
             raise InvalidInputError(
                 f"leaf {leaf} predicts {classes[label].item()!r}, but {classes[largest].item()!r} has the largest "
-                "share there, which scikit-learn would predict; values='labels' keeps the predictions, not the shares"
+                "probability there, which scikit-learn would predict; values='labels' keeps the predictions, not the "
+                "probabilities"
             )
-    return _without_gaps(arrays, held)
+    return _without_gaps(arrays, held[:, None, :])
 
 
 def _labels(arrays: FittedTree) -> FloatArray:
@@ -152,7 +160,9 @@ def _without_gaps(arrays: FittedTree, held: FloatArray) -> FloatArray:
     return held
 
 
-def _classifier(model: Any, held: FloatArray, feature: Any, threshold: Any, missing_left: Any, n_features: int) -> Any:
+def _classifier(
+    model: Any, held: FloatArray, impurity: FloatArray, feature: Any, threshold: Any, missing_left: Any, n_features: int
+) -> Any:
     """Create a classifier by scikit-learn's `fit`, then replace its tree the way unpickling does."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -165,7 +175,7 @@ def _classifier(model: Any, held: FloatArray, feature: Any, threshold: Any, miss
     nodes = np.zeros(arrays.node_count, dtype=state["nodes"].dtype)
     nodes["left_child"], nodes["right_child"] = arrays.children_left, arrays.children_right
     nodes["feature"], nodes["threshold"] = feature, threshold
-    nodes["impurity"] = 1.0 - (held[:, 0, :] ** 2).sum(axis=1)
+    nodes["impurity"] = impurity
     nodes["n_node_samples"] = arrays.n_node_samples
     nodes["weighted_n_node_samples"] = arrays.weighted_n_node_samples
     nodes["missing_go_to_left"] = missing_left

@@ -23,6 +23,7 @@ from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
 from accel_oct.encoding.categorical import OneHotCategoryEncoder
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.scales import NANOSECONDS, MeasuredKind, Scale
+from accel_oct.encoding.spreads import ordered_columns, spreads_from_list, spreads_to_list
 from accel_oct.encoding.table_encoder import TableEncoder
 from accel_oct.encoding.thresholds import (
     AllThresholdsEncoder,
@@ -30,7 +31,7 @@ from accel_oct.encoding.thresholds import (
     QuantileThresholdEncoder,
     TreeGuidedThresholdEncoder,
 )
-from accel_oct.encoding.values import Kind
+from accel_oct.encoding.values import EXACT, Kind
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.checked_json import JsonObject, parsed
 from accel_oct.mip import Solver
@@ -41,11 +42,12 @@ from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, as_whole, checked_d
 from accel_oct.support.files import read_text, replacing
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.fitted_tree import FittedTree
+from accel_oct.tree.probabilities import checked_smoothing
 
 #: Names of the stored estimators; a file begins with the one that it holds.
 CLASSIFIER, POLICY = "accel_oct.OptimalTreeClassifier", "accel_oct.OptimalPolicyTree"
 #: Increased when files change in a way that earlier readers cannot read.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MAX_BYTES = 64 << 20
 
 #: Parameters that JSON holds as they are.
@@ -53,9 +55,9 @@ _PLAIN_PARAMETERS = (
     *("max_depth", "leaf_penalty", "time_limit", "missing"),
     *("min_samples_leaf", "max_leaf_nodes", "max_features_used", "monotonic_cst", "exclude"),
 )
-#: Parameters of policy trees that JSON holds as they are; those of classifiers that policy trees do not have.
+#: Parameters of policy trees that JSON holds as they are; those that only classifiers have, with neutral values.
 _POLICY_PARAMETERS = ("method", "clip", "minimise")
-_CLASSIFIER_ONLY = ("config", "class_weight", "objective")
+_CLASSIFIER_ONLY = {"config": "default", "class_weight": None, "objective": None, "smoothing": 0.0, "calibrate": None}
 _LABEL_TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str}
 _LABEL_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
 _MAX_THREADS = 1 << 20
@@ -126,19 +128,21 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
         "format": kind,
         "schema": SCHEMA_VERSION,
         "library": __version__,
-        "parameters": _parameters(model) if kind == CLASSIFIER else _policy_parameters(model),
+        "parameters": _classifier_parameters(model) if kind == CLASSIFIER else _policy_parameters(model),
         "classes": {"type": _label_type(model.classes_), "values": model.classes_.tolist()},
         "encoder": _encoder(model.encoder_, fitted=True),
         "columns": {
             "names": None if names is None else [str(name) for name in names],
             "kinds": list(model.encoder_.kinds_),
+            **({"spreads": spreads_to_list(model.spreads_)} if kind == CLASSIFIER else {}),
         },
         "tree": arrays.tree.to_dict(),
         "nodes": {
             "samples": arrays.n_node_samples.tolist(),
             "class_weights": arrays.class_weights.tolist(),
+            "class_counts": arrays.class_counts.tolist(),
             "class_factors": None if arrays.class_factors is None else arrays.class_factors.tolist(),
-            **({} if arrays.rewards is None else {"rewards": arrays.rewards.tolist()}),
+            **({"smoothing": model.smoothing_} if arrays.rewards is None else {"rewards": arrays.rewards.tolist()}),
         },
         "result": _result(model.result_),
     }
@@ -154,16 +158,25 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
 
 
 def _parameters(model: Any) -> dict[str, Any]:
-    weight, encoder = model.class_weight, model.encoder
-    if isinstance(weight, dict):
-        weight = [[_plain(label), float(value)] for label, value in weight.items()]
+    """Parameters that classifiers and policy trees have."""
+    encoder = model.encoder
     return {name: _plain(getattr(model, name)) for name in _PLAIN_PARAMETERS} | {
         "solver": model.solver if isinstance(model.solver, str) else _solver(model.solver),
+        "verbose": int(model.verbose),
+        "encoder": encoder if encoder is None or isinstance(encoder, str) else _encoder(encoder),
+    }
+
+
+def _classifier_parameters(model: Any) -> dict[str, Any]:
+    weight = model.class_weight
+    if isinstance(weight, dict):
+        weight = [[_plain(label), float(value)] for label, value in weight.items()]
+    return _parameters(model) | {
         "config": model.config if isinstance(model.config, str) else asdict(model.config),
         "class_weight": weight,
         "objective": model.objective if isinstance(model.objective, str) else None,
-        "verbose": int(model.verbose),
-        "encoder": encoder if encoder is None or isinstance(encoder, str) else _encoder(encoder),
+        "smoothing": checked_smoothing(model.smoothing),
+        "calibrate": as_whole(model.calibrate),
     }
 
 
@@ -172,8 +185,7 @@ def _policy_parameters(model: Any) -> dict[str, Any]:
     costs = model.treatment_costs
     if isinstance(costs, Mapping):
         costs = [costs.get(label, 0.0) for label in model.classes_.tolist()]
-    found = {name: value for name, value in _parameters(model).items() if name not in _CLASSIFIER_ONLY}
-    return found | {
+    return _parameters(model) | {
         **{name: _plain(getattr(model, name)) for name in _POLICY_PARAMETERS},
         "treatment_costs": None if costs is None else [float(cost) for cost in costs],
         "cv": as_whole(model.cv),
@@ -277,6 +289,10 @@ def read_json(source: str | Path, *, max_bytes: int = MAX_BYTES, kind: str = CLA
             f"the JSON document has schema {schema}, written by accel_oct {writer}, but this version "
             f"({__version__}) reads up to {SCHEMA_VERSION}; upgrade accel_oct"
         )
+    if schema < SCHEMA_VERSION:
+        raise InvalidInputError(
+            f"the JSON document has schema {schema}, which lacks what predict_proba needs; fit the model again"
+        )
     fitted = SimpleNamespace(classes_=_read_classes(top.table("classes")))
     entries, is_policy = top.table("parameters"), kind == POLICY
     parameters = _read_policy_parameters(entries, fitted.classes_) if is_policy else _read_parameters(entries)
@@ -309,11 +325,11 @@ def _read_parameters(entries: JsonObject) -> dict[str, Any]:
     if entries.get("max_depth") is not None:
         checked_depth(entries.get("max_depth"))
     entries.string("missing")
-    for name in ("leaf_penalty", "min_samples_leaf"):
+    for name in ("leaf_penalty", "min_samples_leaf", "smoothing"):
         entries.number(name, least=0.0)
     if entries.get("time_limit") is not None:
         entries.number("time_limit", least=0.0)
-    for name in ("max_leaf_nodes", "max_features_used"):
+    for name in ("max_leaf_nodes", "max_features_used", "calibrate"):
         if entries.get(name) is not None:
             entries.whole(name)
     if entries.get("exclude") is not None and not all(
@@ -332,7 +348,7 @@ def _read_parameters(entries: JsonObject) -> dict[str, Any]:
     if isinstance(config, str):
         Config.preset(config)  # refuses an unknown name
     plain = [name for name in _PLAIN_PARAMETERS if name != "monotonic_cst"]
-    return {name: entries.get(name) for name in (*plain, "objective")} | {
+    return {name: entries.get(name) for name in (*plain, "objective", "smoothing", "calibrate")} | {
         "monotonic_cst": signs,
         "solver": solver if isinstance(solver, str) else _read_solver(entries.table("solver")),
         "verbose": entries.whole("verbose"),
@@ -344,9 +360,7 @@ def _read_parameters(entries: JsonObject) -> dict[str, Any]:
 
 def _read_policy_parameters(entries: JsonObject, treatments: Any) -> dict[str, Any]:
     """Parameters of a policy tree; the rest is read as of a classifier with its defaults."""
-    defaults = {"config": "default", "class_weight": None, "objective": None}
-    values = {**defaults, **entries.values}
-    found = _read_parameters(JsonObject(values, "parameters"))
+    found = _read_parameters(JsonObject({**_CLASSIFIER_ONLY, **entries.values}, "parameters"))
     entries.string("method")
     entries.number("clip", least=0.0)
     if not isinstance(entries.get("minimise"), bool):
@@ -536,7 +550,16 @@ def _read_tree(fitted: SimpleNamespace, top: JsonObject, is_policy: bool) -> Non
     rewards = nodes.float_array("rewards") if is_policy else None
     if rewards is not None and rewards.shape != (n_nodes, n_classes):
         raise InvalidInputError(f"nodes.rewards must hold {n_classes} numbers for each of {n_nodes} nodes")
-    fitted.tree_ = FittedTree(tree, weights, samples, n_features, factors, rewards)
+    counts = nodes.float_array("class_counts")
+    if counts.shape != weights.shape or (counts < 0).any() or (counts > EXACT).any() or (counts % 1).any():
+        raise InvalidInputError(f"nodes.class_counts must hold {n_classes} whole numbers for each node")
+    if (counts.sum(axis=1) != samples).any():
+        raise InvalidInputError("nodes.class_counts must have the sums nodes.samples")
+    if not is_policy:
+        fitted.smoothing_ = nodes.number("smoothing", least=0.0)
+        spreads = top.table("columns").sequence("spreads")
+        fitted.spreads_ = spreads_from_list(spreads, ordered_columns(fitted.encoder_, tree.features_used))
+    fitted.tree_ = FittedTree(tree, weights, samples, n_features, counts.astype(np.int64), factors, rewards)
 
 
 def _read_result(fitted: SimpleNamespace, entries: JsonObject) -> None:

@@ -13,6 +13,9 @@ from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.values import format_number
 from accel_oct.errors import InvalidInputError
+from accel_oct.support.arrays import FloatArray
+from accel_oct.tree.fitted_tree import FittedTree
+from accel_oct.tree.probabilities import node_probabilities
 
 #: Numbers of up to this many digits are written in full: encoders choose the shortest number in the middle of the gap
 #: between two training values, so these digits are significant.
@@ -283,3 +286,9 @@ def matching_categories(condition: Condition) -> tuple[str, ...]:
     assert condition.scale is not None
     low = 0 if condition.low is None else int(condition.low)
     return condition.scale.categories[low : None if condition.high is None else int(condition.high)]
+
+
+def class_probabilities(model: Any) -> FloatArray:
+    """Return the probability of each class at each node: of a classifier as `predict_proba` has them, else shares."""
+    arrays: FittedTree = model.tree_
+    return arrays.value[:, 0, :] if arrays.rewards is not None else node_probabilities(arrays, model.smoothing_)

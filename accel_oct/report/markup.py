@@ -145,9 +145,14 @@ def readable(tree: TreeView) -> TreeView:
     return replace(tree, nodes=tuple(nodes), class_names=tuple(map(isolated, tree.class_names)))
 
 
+def readable_text(text: str) -> str:
+    """Return the text of a condition with typographic comparison signs."""
+    for typed, printed in ((" >= ", " \u2265 "), (" <= ", " \u2264 "), (" != ", " \u2260 ")):
+        text = text.replace(typed, printed)
+    return text
+
+
 def _typeset(text: str, name: str) -> str:
     """Replace the signs of a condition, but not in the column's name."""
     before, found, after = text.partition(name)
-    for typed, printed in ((" >= ", " \u2265 "), (" <= ", " \u2264 "), (" != ", " \u2260 ")):
-        before, after = before.replace(typed, printed), after.replace(typed, printed)
-    return before + (isolated(name) if found else "") + after
+    return readable_text(before) + (isolated(name) if found else "") + readable_text(after)

@@ -14,13 +14,19 @@ from accel_oct._version import __version__
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.palette import class_hue
 from accel_oct.export.view import TreeView, view
+from accel_oct.reasons.stability import Stability
 from accel_oct.report.alternatives import alternatives_section, listed_alternatives
 from accel_oct.report.certificate import certificate_section
+from accel_oct.report.explained import explanation_data
+from accel_oct.report.groups import groups_section
 from accel_oct.report.markup import Content, Markup, element, joined, percent, readable, script_data, terms
 from accel_oct.report.performance import Confusion, confusion, performance_section
+from accel_oct.report.probabilities import probabilities_section
 from accel_oct.report.proof import constraints_section, gap_of, proof_section, verdict
 from accel_oct.report.provenance import provenance_section, same_counts
 from accel_oct.report.row_form import column_data, condition_data, row_section
+from accel_oct.report.scores import GroupScore, group_scores, scores_on
+from accel_oct.report.stability import stability_section
 from accel_oct.report.tree import node_data, tree_section
 from accel_oct.support.files import as_path, replacing
 
@@ -36,6 +42,8 @@ def html_report(
     test: tuple[Any, Any] | None = None,
     near_optimal: Any = None,
     certificate: str | Path | None = None,
+    groups: Any = None,
+    stability: Stability | None = None,
     title: str | None = None,
 ) -> str:
     """Return a report on a fitted tree as the text of a self-contained HTML file.
@@ -52,10 +60,16 @@ def html_report(
         Held-out rows, for a second confusion matrix.
     near_optimal : float or NearOptimalTrees, optional
         Show other trees whose objective is lower by at most this: 0.01 is one percentage point of accuracy. Or the
-        result of ``model.near_optimal``, which takes the columns that constraints need.
+        result of ``model.near_optimal``, which takes the columns that constraints need. The section on stability then
+        also has the range of importance over these trees.
     certificate : str or Path, optional
         A certificate of the tree: see ``docs/certificates.md``. The report states its claim, its fingerprint and how to
         check it. A certificate that is not about this tree, problem and table is refused.
+    groups : list of str, or pair of mappings, optional
+        Show the accuracy by group: columns of X; or the groups of the training rows and of the test rows (or None),
+        each a mapping from names to arrays.
+    stability : Stability, optional
+        Result of ``model.stability``, which refits the tree on bootstrap samples.
     title : str, optional
 
     Returns
@@ -72,6 +86,9 @@ def html_report(
     tree = readable(view(model))
     training = confusion(model, X, y, sample_weight)
     held_out = None if pair is None else confusion(model, pair[0], pair[1], what="the y of test")
+    if stability is not None and not isinstance(stability, Stability):
+        raise InvalidInputError(f"stability must be the result of model.stability or None, got {shown(stability)}")
+    grouped = _grouped(model, (X, y), pair, groups)
     trees = listed_alternatives(model, X, y, sample_weight, near_optimal)
     sections = [
         tree_section(tree),
@@ -79,7 +96,12 @@ def html_report(
         proof_section(model, tree),
         certificate_section(model, X, y, sample_weight, certificate),
         performance_section(training, held_out),
+        probabilities_section(
+            model, scores_on(model, X, y), None if pair is None else scores_on(model, *pair, what="the y of test")
+        ),
+        groups_section(*grouped),
         constraints_section(model),
+        stability_section(stability, trees),
         alternatives_section(model, trees),
         provenance_section(model, X, y, sample_weight, pair),
     ]
@@ -106,6 +128,17 @@ def write_report(model: Any, path: str | Path, X: Any, y: Any, **options: Any) -
     with replacing(target) as file:
         file.write(text)
     return target
+
+
+def _grouped(
+    model: Any, training: tuple[Any, Any], test: tuple[Any, Any] | None, groups: Any
+) -> tuple[list[GroupScore] | None, list[GroupScore] | None]:
+    """Return the accuracy by group on the training rows and on the test rows."""
+    if groups is None:
+        return None, None
+    own, other = groups if isinstance(groups, tuple) and len(groups) == 2 else (groups, groups)
+    held_out = None if test is None or other is None else group_scores(model, *test, other, what="the y of test")
+    return group_scores(model, *training, own), held_out
 
 
 def _header(model: Any, heading: str, training: Confusion, test: Confusion | None, same: bool) -> Markup:
@@ -143,7 +176,10 @@ def _navigation(sections: list[Markup | None]) -> Markup:
         "proof": "Proof",
         "certificate": "Certificate",
         "performance": "Accuracy",
+        "probabilities": "Probabilities",
+        "groups": "Groups",
         "constraints": "Constraints",
+        "stability": "Stability",
         "alternatives": "Other trees",
         "provenance": "Data and settings",
     }
@@ -164,6 +200,7 @@ def _data(model: Any, tree: TreeView) -> Markup:
             "classes": list(tree.class_names),
             "columns": column_data(model, tree),
             "weighted": tree.weighted,
+            "explanations": explanation_data(model),
         },
     )
 

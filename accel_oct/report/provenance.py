@@ -17,6 +17,8 @@ from accel_oct.errors import shown
 from accel_oct.report.markup import Content, Markup, count, element, section, terms
 
 _PACKAGES = ("numpy", "scikit-learn", "scipy", "highspy")
+#: Attributes that cross-validation sets.
+_CHOSEN = ("max_depth_", "leaf_penalty_")
 
 
 def provenance_section(model: Any, X: Any, y: Any, sample_weight: Any, test: tuple[Any, Any] | None) -> Markup:
@@ -57,6 +59,12 @@ def same_counts(model: Any, X: Any, sample_weight: Any) -> bool:
     return bool(np.array_equal(np.asarray(path.sum(axis=0)).reshape(-1), model.tree_.n_node_samples))
 
 
+def settings_of(model: Any) -> list[tuple[str, str]]:
+    """Return the values chosen by cross-validation, and all parameters."""
+    chosen = [(name, _setting(getattr(model, name))) for name in _CHOSEN if hasattr(model, name)]
+    return [*chosen, *((name, _setting(value)) for name, value in model.get_params(deep=False).items())]
+
+
 def _settings(model: Any) -> list[tuple[str, Content]]:
     """Return the values chosen by cross-validation, then changed parameters, then defaults."""
     defaults = {name: entry.default for name, entry in inspect.signature(type(model)).parameters.items()}
@@ -67,11 +75,7 @@ def _settings(model: Any) -> list[tuple[str, Content]]:
             rest.append((name, element("span", _setting(value), " (default)", class_="quiet")))
         else:
             own.append((name, _setting(value)))
-    chosen = [
-        (f"{name} (chosen)", _setting(getattr(model, name)))
-        for name in ("max_depth_", "leaf_penalty_")
-        if hasattr(model, name)
-    ]
+    chosen = [(f"{name} (chosen)", _setting(getattr(model, name))) for name in _CHOSEN if hasattr(model, name)]
     return [*chosen, *own, *rest]
 
 

@@ -448,6 +448,112 @@ function squeeze() {
   }
 }
 
+// ---------------------------------------------------------------- reasons and the smallest change
+
+const MOST_REASONS = 4;
+
+function percent(share) {
+  return `${(100 * share).toFixed(1)}%`;
+}
+
+// By column, the answers on the way and what they add to the probability of the class; the largest first.
+function reasonsFor(way) {
+  const { probabilities } = data.explanations;
+  const label = nodes[way.at(-1)].label;
+  const byColumn = new Map();
+  way.slice(1).forEach((index, step) => {
+    const above = nodes[way[step]];
+    const entry = byColumn.get(above.condition.column) ?? { answers: [], effect: 0 };
+    entry.answers.push(above.right === index ? above.yes : above.no);
+    entry.effect += probabilities[index][label] - probabilities[way[step]][label];
+    byColumn.set(above.condition.column, entry);
+  });
+  const found = [...byColumn.values()].filter((entry) => entry.effect > 0);
+  return found.sort((a, b) => b.effect - a.effect).slice(0, MOST_REASONS);
+}
+
+// An ordered category that fitting did not see has the position -1.
+function isKnown(column, value) {
+  return value !== null && !(data.columns[column].kind === "ordered" && value === -1n);
+}
+
+// The difference of two numbers; exact before it is rounded where both are whole.
+function difference(a, b) {
+  const exact = typeof a === "bigint" && typeof b === "bigint";
+  return Math.abs(exact ? Number(a - b) : Number(a) - Number(b));
+}
+
+function nearest(column, old, choices) {
+  const unit = data.explanations.units[column];
+  if (!unit) return { text: choices[0][1], distance: 1 };
+  const known = isKnown(column, old);
+  const from = known ? old : limit(unit.middle);
+  let best = null;
+  for (const [number, text] of choices) {
+    const apart = difference(limit(number), from);
+    if (best === null || apart < best.apart) best = { text, apart };
+  }
+  return { text: best.text, distance: known ? best.apart / unit.spread : 1 };
+}
+
+// The change of a row to a leaf; null if it is impossible.
+function changeTo(route, row, fixed) {
+  const edits = [];
+  let distance = 0;
+  for (const { column, asked, choices } of route.demands) {
+    if (asked.every(([condition, wanted]) => holds(condition, row[column]) === wanted)) continue;
+    if (fixed.has(column) || !choices.length) return null;
+    const chosen = nearest(column, row[column], choices);
+    edits.push({ column, text: chosen.text });
+    distance += chosen.distance;
+  }
+  return { leaf: route.leaf, edits, distance };
+}
+
+// Fewest columns, then least distance, then the first leaf.
+function smallestChange(row, label, fixed) {
+  let best = null;
+  for (const route of data.explanations.routes) {
+    const found = route.label === label ? null : changeTo(route, row, fixed);
+    if (!found) continue;
+    const fewer = best === null || found.edits.length < best.edits.length;
+    if (fewer || (found.edits.length === best.edits.length && found.distance < best.distance)) best = found;
+  }
+  return best;
+}
+
+function explained(row, way) {
+  const { probabilities } = data.explanations;
+  const leaf = way.at(-1);
+  const { label } = nodes[leaf];
+  const reasons = reasonsFor(way).map((entry) =>
+    make("li", {}, entry.answers.join(" and "), make("span", { class: "quiet" }, ` +${percent(entry.effect)}`)),
+  );
+  const fixed = new Set([...form.querySelectorAll("[data-fixed]:checked")].map((box) => Number(box.dataset.fixed)));
+  const change = smallestChange(row, label, fixed);
+  const parts = [
+    make(
+      "p",
+      {},
+      `Probability ${percent(probabilities[leaf][label])}; of all training data ${percent(probabilities[0][label])}.`,
+    ),
+    make("h3", {}, "Reasons"),
+    reasons.length ? make("ol", {}, ...reasons) : make("p", {}, "No answer makes this class more probable."),
+    make("h3", {}, "Smallest change to another class"),
+  ];
+  if (!change) return [...parts, make("p", { id: "change" }, "No allowed change leads to another class.")];
+  const edits = change.edits.map(({ column, text }) =>
+    make("li", {}, make("bdi", {}, data.columns[column].name), " becomes ", make("bdi", {}, text)),
+  );
+  const reached = nodes[change.leaf].label;
+  const chance = percent(probabilities[change.leaf][reached]);
+  return [
+    ...parts,
+    make("ul", { id: "change", "data-leaf": change.leaf }, ...edits),
+    make("p", {}, "It leads to ", mark(reached), " ", className(reached), `, probability ${chance}.`),
+  ];
+}
+
 // ---------------------------------------------------------------- a row finds its leaf
 
 const form = document.getElementById("row");
@@ -508,6 +614,7 @@ function answerRow() {
     make("p", { class: "class" }, mark(leaf.label), " ", className(leaf.label)),
     make("p", {}, `${leaf.share} of the training data in this leaf are of this class (${leaf.passing}).${leaf.mark} Its way:`),
     rules(way.at(-1)),
+    ...explained(row, way),
   );
   answer.dataset.leaf = way.at(-1);
   showWay(way);

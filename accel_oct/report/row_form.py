@@ -39,7 +39,11 @@ def row_section(model: Any, tree: TreeView) -> Markup:
     return section(
         "row",
         "Try a row",
-        element("p", f"Type the values of a row to see its path through the tree.{empty}{note}"),
+        element(
+            "p",
+            f"Type the values of a row to see its path through the tree, the reasons for its class, and the smallest "
+            f"change that leads to another class.{empty}{note}",
+        ),
         element(
             "form",
             element("div", fields, class_="fields"),
@@ -62,9 +66,9 @@ def condition_data(condition: Condition | None) -> dict[str, Any] | None:
     return {
         "column": condition.column,
         "test": condition.test,
-        "low": _limit(condition.low, per),
-        "high": _limit(condition.high, per),
-        "value": condition.value if isinstance(condition.value, str) else _limit(condition.value, None),
+        "low": number_text(condition.low, per),
+        "high": number_text(condition.high, per),
+        "value": condition.value if isinstance(condition.value, str) else number_text(condition.value, None),
         "values": None if condition.values is None else list(condition.values),
         "missing": condition.holds_if_missing,
     }
@@ -87,7 +91,7 @@ def column_data(model: Any, tree: TreeView) -> dict[str, dict[str, Any]]:
     }
 
 
-def _limit(limit: float | str | None, per: int | None) -> str | None:
+def number_text(limit: float | str | None, per: int | None) -> str | None:
     """Return a number as text; `per` is the unit of a measured column, in nanoseconds or positions."""
     if limit is None:
         return None
@@ -112,7 +116,10 @@ def _field(encoder: Any, tree: TreeView, column: int) -> Markup:
     name = f"column-{column}"
     label = element("label", tree.column_names[column], for_=name, dir="auto")
     error = element("p", id=f"{name}-error", class_="error", hidden=True)
-    return element("div", label, _input(encoder, tree.kinds[column], column, name), error, class_="field")
+    said = f"{tree.column_names[column]} cannot change"
+    fixed = element("input", type="checkbox", data_fixed=column, aria_label=said)
+    kept = element("label", fixed, " cannot change", class_="fixed quiet")
+    return element("div", label, _input(encoder, tree.kinds[column], column, name), kept, error, class_="field")
 
 
 def _input(encoder: Any, kind: str, column: int, name: str) -> Markup:

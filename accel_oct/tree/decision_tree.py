@@ -269,8 +269,12 @@ class DecisionTree:
 
     def sample_counts(self, dataset: BinaryDataset) -> IntArray:
         """Return the number of samples at each node of `nodes`."""
+        return np.asarray(self.class_counts(dataset).sum(axis=1))
+
+    def class_counts(self, dataset: BinaryDataset) -> IntArray:
+        """Return the number of samples of each class at each node of `nodes`: (nodes, classes)."""
         samples = np.ones(dataset.n_samples) if dataset.samples is None else dataset.samples
-        return self._node_sums(dataset, 0, samples, 1)[:, 0].astype(np.int64)
+        return self._node_sums(dataset, dataset.y, samples, dataset.n_classes).astype(np.int64)
 
     def score(self, dataset: BinaryDataset) -> float:
         """Return the exact total weight of the correctly classified samples of `dataset`."""

@@ -34,6 +34,8 @@ class FittedTree:
         Training samples at each node.
     n_features : int
         Number of binary features.
+    class_counts : int array (node_count, n_classes)
+        Training samples of each class at each node, without weights.
     class_factors : float array (n_classes,) or None
         Factors by which ``class_weight`` multiplied the weights of each class, if any.
     rewards : float array (node_count, n_classes) or None
@@ -44,6 +46,7 @@ class FittedTree:
     class_weights: FloatArray
     n_node_samples: IntArray
     n_features: int
+    class_counts: IntArray
     class_factors: FloatArray | None = None
     rewards: FloatArray | None = None
 
@@ -51,7 +54,8 @@ class FittedTree:
     def from_training(cls, tree: DecisionTree, dataset: BinaryDataset) -> FittedTree:
         """Count the training data at every node."""
         order = np.searchsorted(tree.nodes, _depth_first(tree))
-        return cls(tree, tree.class_weights(dataset)[order], tree.sample_counts(dataset)[order], dataset.n_features)
+        counts = tree.class_counts(dataset)[order]
+        return cls(tree, tree.class_weights(dataset)[order], counts.sum(axis=1), dataset.n_features, counts)
 
     # ---------------------------------------------------------------- scikit-learn's names
 
@@ -123,6 +127,13 @@ class FittedTree:
         return shares[:, None, :]
 
     @cached_property
+    def plain_weights(self) -> FloatArray:
+        """`class_weights` without the factors of ``class_weight``; a class of factor 0 has weight 0."""
+        if self.class_factors is None:
+            return self.class_weights
+        return np.asarray(self.class_weights / np.where(self.class_factors > 0, self.class_factors, 1.0))
+
+    @cached_property
     def against_majority(self) -> NDArray[np.bool_]:
         """Whether a leaf predicts a class other than the majority class of its samples, without class weights.
 
@@ -130,9 +141,7 @@ class FittedTree:
         """
         if self.rewards is not None:
             return np.zeros(self.node_count, dtype=bool)
-        factors = np.ones(self.max_n_classes) if self.class_factors is None else self.class_factors
-        # A class of factor 0 has weight 0.
-        weights = self.class_weights / np.where(factors > 0, factors, 1.0)
+        weights = self.plain_weights
         own = weights[np.arange(self.node_count), np.maximum(self.label, 0)]
         return np.asarray((self.label >= 0) & (own < weights.max(axis=1) * (1 - _ROUNDING)))
 

@@ -456,3 +456,54 @@ def test_the_package_is_a_command() -> None:
     done = subprocess.run([sys.executable, "-m", "accel_oct"], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2 and done.stdout.startswith("Usage: accel-oct [OPTIONS] COMMAND")
     assert "\x1b" not in done.stdout
+
+
+def test_explain_prints_and_writes(data: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Text, JSON and a table agree with `explain` of the model that was read."""
+    found = OptimalTreeClassifier.from_json(model).explain(
+        read_table(data, like=OptimalTreeClassifier.from_json(model)), fixed=["region"], direction={"age": 1}
+    )
+    arguments = [str(model), str(data), "--fixed", "region", "--direction", "age=up", "--quiet"]
+    assert main(["explain", *arguments]) == 0
+    assert capsys.readouterr().out.strip() == str(found)
+    assert main(["explain", *arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["explanations"] == found.to_dicts()
+    for name in ("out.csv", "out.parquet"):
+        assert main(["explain", *arguments, "-o", str(tmp_path / name)]) == 0
+        table = read_table(tmp_path / name)
+        assert table.columns[table.names.index("prediction")].tolist() == [each.prediction for each in found]
+    assert main(["explain", str(model), str(data), "--to", "old", "-q", "-o", str(tmp_path / "out.csv")]) == 0
+    capsys.readouterr()
+    for wrong, message in ((["--direction", "age=1"], "COLUMN=up"), (["--to", "x"], "--to must be a class")):
+        assert main(["explain", str(model), str(data), *wrong]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_report_writes_a_card_and_refits(data: Path, model: Path, tmp_path: Path) -> None:
+    """`--card` alone or beside a report; `--bootstrap` and `--groups` reach both; without a file it is an error."""
+    card, page = tmp_path / "card.md", tmp_path / "report.html"
+    assert main(["report", str(model), str(data), "--card", str(card), "-q"]) == 0
+    assert "## Stability" not in card.read_text(encoding="utf-8")
+    more = ["--bootstrap", "2", "--groups", "region", "--seed", "4", "-o", str(page), "-q"]
+    assert main(["report", str(model), str(data), "--card", str(card), *more]) == 0
+    assert "## Stability" in card.read_text(encoding="utf-8")
+    assert "region = north" in page.read_text(encoding="utf-8")
+    assert "stability-section" in page.read_text(encoding="utf-8")
+    assert main(["report", str(model), str(data)]) == 2
+
+
+def test_probabilities_of_the_command_line(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--smoothing` and `--calibrate` are parameters of the model; `predict --unweighted` leaves out class weights."""
+    path = tmp_path / "model.json"
+    fit = ["fit", str(data), "-t", "class", "-d", "1", "-q", "-o", str(path), "--class-weight", "old=3"]
+    assert main([*fit, "--smoothing", "2"]) == 0
+    stored = OptimalTreeClassifier.from_json(path)
+    assert (stored.smoothing, stored.smoothing_, stored.calibrate) == (2.0, 2.0, None)
+    X = read_table(data, like=stored)
+    capsys.readouterr()
+    for extra, weighted in (([], True), (["--unweighted"], False)):
+        assert main(["predict", str(path), str(data), "--proba", "--json", "-q", *extra]) == 0
+        shares = json.loads(capsys.readouterr().out)["probabilities"]
+        np.testing.assert_allclose(shares, stored.predict_proba(X, class_weights=weighted))
+    assert main([*fit, "--calibrate", "2"]) == 0
+    assert OptimalTreeClassifier.from_json(path).calibrate == 2

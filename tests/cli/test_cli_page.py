@@ -90,6 +90,7 @@ def test_documents_have_the_keys_of_the_page(
         "near-optimal": training,
         "policy": ["trial.csv", "-t", "arm", "-y", "result", "-d", "1", "--constraint", "max_leaves(2)", "-q"],
         "predict": ["keys.json", "new.csv", "--proba"],
+        "explain": ["keys.json", "new.csv"],
         "show": ["keys.json"],
         "check": ["keys.json", "patients.csv"],
         "certify": ["free.json", "patients.csv", "-o", "proof.json"],

@@ -22,7 +22,7 @@ PACKAGES = [
     *(f"accel_oct.{name}" for name in ("constraints", "data", "encoding", "export", "formulation", "io", "mip")),
     *(
         f"accel_oct.{name}"
-        for name in ("live", "solving.near_optimal", "objectives", "plotting", "report", "exact", "tree")
+        for name in ("live", "reasons", "solving.near_optimal", "objectives", "plotting", "report", "exact", "tree")
     ),
 ]
 

@@ -76,8 +76,8 @@ def test_names_of_inputs_and_outputs() -> None:
 def test_the_class_of_a_leaf_against_its_majority() -> None:
     """The class of the tree, not the one with the largest probability."""
     X, y = np.array([[0.0]] * 10 + [[1.0]] * 10), [0] * 10 + [0] * 6 + [1] * 4
-    model = OptimalTreeClassifier(1, 0.0, class_weight={0: 1.0, 1: 9.0}).fit(X, y)
-    model.tree_.value[:, 0, :] = model.tree_.value[:, 0, ::-1]  # the probabilities say the opposite everywhere
+    model = OptimalTreeClassifier(1, 0.0, class_weight={0: 1.0, 1: 9.0}, smoothing=0.0).fit(X, y)
+    model.tree_.class_weights[:] = model.tree_.class_weights[:, ::-1]  # the probabilities say the opposite everywhere
     labels, shares = outputs(model, X)
     assert labels.tolist() == model.predict(X).tolist() == [0] * 10 + [1] * 10
     assert (shares.argmax(axis=1) != labels).all()

@@ -56,14 +56,16 @@ MAY_IMPORT = {
     "heuristics": _MODEL | {"exact"},
     "solving": _SOLVING - {"solving"},
     "export": _PROBLEM | {"_version", "encoding", "mip", "objectives", "solving"},
+    "reasons": _BASE | {"data", "encoding", "export", "tree"},
     "live": _BASE | {"mip", "solving"},
     "plotting": _BASE | {"export", "solving"},
-    "report": _BASE | {"_version", "data", "encoding", "export", "certificates", "plotting", "solving"},
+    "report": _BASE
+    | {"_version", "data", "encoding", "export", "certificates", "plotting", "reasons", "solving", "tree"},
     "estimators": _PROBLEM
     | {"mip", "encoding", "io", "pieces", "constraints", "objectives", "solving", "live", "export"}
-    | {"exact", "report", "certificates"},
+    | {"exact", "reasons", "report", "certificates"},
     "io": _BASE | {"encoding"},
-    "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators"},
+    "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "reasons", "report", "estimators"},
     "__main__": {"cli"},
     "demo": {"encoding", "solving"},
     "": {"_version", "data", "io", "mip", "constraints", "solving", "estimators", "pieces"},

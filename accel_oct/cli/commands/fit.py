@@ -11,7 +11,7 @@ from accel_oct.cli.commands.models import model_text
 from accel_oct.cli.commands.output import check_output, code_of, emit, printed, watched, write_errors_named, writing
 from accel_oct.cli.commands.settings import read_run
 from accel_oct.cli.commands.tables import Training, read_training
-from accel_oct.cli.commands.training import classifier, read_rules, tree_parameters
+from accel_oct.cli.commands.training import classifier, probability_parameters, read_rules, tree_parameters
 from accel_oct.cli.options import (
     BackendOptions,
     CertificateOutput,
@@ -19,6 +19,7 @@ from accel_oct.cli.options import (
     EncoderOptions,
     LimitOptions,
     OutputOptions,
+    ProbabilityOptions,
     RuleOptions,
     RunFile,
     TableOptions,
@@ -38,6 +39,7 @@ def fit(
     rules: RuleOptions,
     encoder: EncoderOptions,
     limits: LimitOptions,
+    shares: ProbabilityOptions,
     solver: BackendOptions,
     validation: ValidationOptions,
     proof: CertificateOutput,
@@ -53,6 +55,7 @@ def fit(
     data = read_training(settings.filled(table), columns, display)
     _warn_of_one_class(data)
     shared = tree_parameters(tree, said, settings.filled(encoder), limits, data.y)
+    shared |= probability_parameters(settings.filled(shares))
     model = classifier(tree, shared, settings, settings.filled(solver), settings.filled(validation))
     interrupted = _fitted(model, data, limits.time_limit, display)
     # From here on there is a tree, which Ctrl-C must not discard.

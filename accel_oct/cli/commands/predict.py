@@ -26,7 +26,7 @@ def predict(
     X = read_features(table, display, like=model)
     classes = model.predict(X).tolist()
     names, columns = ["prediction"], [classes]
-    shares = model.predict_proba(X) if wanted.proba else None
+    shares = model.predict_proba(X, class_weights=not wanted.unweighted) if wanted.proba else None
     if shares is not None:
         names += [f"probability of {label}" for label in model.classes_]
         columns += shares.T.tolist()

@@ -18,6 +18,7 @@ from accel_oct.cli.options import (
     EncoderOptions,
     LimitOptions,
     OutputOptions,
+    ProbabilityOptions,
     RuleOptions,
     RunFile,
     TableOptions,
@@ -39,6 +40,7 @@ from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
 from accel_oct.mip import Solver
 from accel_oct.solving.parsing import constraint, objective
+from accel_oct.tree.probabilities import DEFAULT_SMOOTHING
 
 _DEFAULT_PENALTY = 0.01
 
@@ -77,6 +79,12 @@ def tree_parameters(
         "time_limit": limits.time_limit,
         "solver": Solver(threads=1 if limits.threads is None else limits.threads),
     }
+
+
+def probability_parameters(shares: ProbabilityOptions) -> dict[str, Any]:
+    """Return the parameters of the probabilities."""
+    smoothing = DEFAULT_SMOOTHING if shares.smoothing is None else shares.smoothing
+    return {"smoothing": smoothing, "calibrate": shares.calibrate}
 
 
 def classifier(
