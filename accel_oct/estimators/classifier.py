@@ -383,7 +383,7 @@ class OptimalTreeClassifier(TreeClassifier):
             X,
             y,
             given,
-            lambda base, source, clock, progress: along_penalties(base, source, penalties, lambda: clock, progress),
+            lambda base, source, clock, progress: along_penalties(base, source, penalties, clock, progress),
             [{"leaf_penalty": penalty} for penalty in penalties],
         )
 

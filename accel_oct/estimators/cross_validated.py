@@ -1,10 +1,11 @@
-"""Selection of the leaf penalty and the depth by cross-validation, with one path of penalties per fold."""
+"""Selection of penalty, depth and smallest leaf by cross-validation, with one path of penalties per fold."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.folds import FoldReporter, Task, solve_folds
 from accel_oct.estimators.in_pieces import in_memory_only
-from accel_oct.estimators.rules import check_splittable, checked_penalties
+from accel_oct.estimators.rules import check_splittable, checked_leaf, checked_penalties
 from accel_oct.estimators.training import Attached, attached
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver, candidate_backends
@@ -30,17 +31,29 @@ from accel_oct.pieces.detection import is_in_pieces
 from accel_oct.solving.config import Config, as_config
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.progress import Sink, announce
+from accel_oct.support.stopping import Clock
 
 #: From a penalty that allows few leaves to one that has little effect, halved at each step.
 DEFAULT_PENALTIES = tuple(0.1 / 2**k for k in range(9))
 
 
-class OptimalTreeClassifierCV(TreeClassifier):
-    """Optimal tree classifier that selects the leaf penalty, and optionally the depth, by cross-validation.
+_FOLDS_SHARE = 0.75
+"""Part of the time limit for the folds; the fit on all data has the rest, and what the folds leave."""
 
-    Each fold is solved once per depth: `accel_oct.solve_path` returns the optimal trees of all penalties. If `solver`
+
+class Shape(NamedTuple):
+    """A candidate apart from its penalty."""
+
+    max_depth: int | None
+    min_samples_leaf: Any
+
+
+class OptimalTreeClassifierCV(TreeClassifier):
+    """Optimal tree classifier that selects leaf penalty, depth and smallest leaf by cross-validation.
+
+    Each fold is solved once per depth and smallest leaf: one path has the optimal trees of all penalties. If `solver`
     (apart from threads and seed) or `config` is not the default, or a constraint or the objective couples subtrees,
-    each fold is solved once per depth and penalty.
+    each fold is solved once per candidate.
 
     Parameters
     ----------
@@ -48,6 +61,8 @@ class OptimalTreeClassifierCV(TreeClassifier):
         One depth, or the candidates; None means no limit, see `OptimalTreeClassifier`.
     leaf_penalties : sequence of float or None
         Candidates; None means nine values from 0.1 on, each half of the previous one.
+    min_samples_leaf : int, float, or sequence of these
+        One value as in `OptimalTreeClassifier`, or the candidates.
     cv : int, splitter or iterable
         Cross-validation as in scikit-learn; an int means stratified folds.
     rule : {"best", "one_standard_error"}
@@ -57,10 +72,13 @@ class OptimalTreeClassifierCV(TreeClassifier):
         accuracy weighted by `class_weight`.
     n_jobs : int or None
         Number of folds that are solved in parallel, each with the threads of `solver`; as in scikit-learn.
-    solver, config, components, time_limit, encoder, missing, class_weight, objective, constraints, min_samples_leaf, \
-max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, progress, verbose
-        As in `OptimalTreeClassifier`, for the folds and for the fit on all data. The time limit applies to each solve.
-        `progress` also receives events with the number of folds that are done.
+    time_limit : float or None
+        Limit in seconds for all folds and the fit on all data. Three quarters are for the folds, in equal parts; time
+        that a search does not need goes to the next ones.
+    solver, config, components, encoder, missing, class_weight, objective, constraints, max_leaf_nodes, \
+max_features_used, monotonic_cst, exclude, interaction_cst, progress, verbose
+        As in `OptimalTreeClassifier`, for the folds and for the fit on all data. `progress` also receives events with
+        the number of folds that are done.
 
     Notes
     -----
@@ -70,14 +88,14 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
 
     Attributes
     ----------
-    leaf_penalty_, max_depth_
+    leaf_penalty_, max_depth_, min_samples_leaf_
         Selected parameters.
     cv_results_ : dict of arrays
-        For each candidate: max_depth, leaf_penalty, mean_test_score, std_test_score, mean_n_leaves, split_test_scores
-        (candidates x folds).
+        For each candidate: max_depth, min_samples_leaf, leaf_penalty, mean_test_score, std_test_score, mean_n_leaves,
+        split_test_scores (candidates x folds).
     curve_ : float array (n_points, 3)
-        Mean number of leaves, mean score and its standard error for each penalty at the selected depth, by increasing
-        number of leaves. `accel_oct.plotting.plot_path` plots it.
+        Mean number of leaves, mean score and its standard error for each penalty at the selected depth and smallest
+        leaf, by increasing number of leaves. `accel_oct.plotting.plot_path` plots it.
     best_estimator_ : OptimalTreeClassifier
         Classifier fitted on all data. Its fitted attributes are also attributes of this estimator.
     """
@@ -151,7 +169,7 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
             raise InvalidInputError(f"rule must be 'best' or 'one_standard_error', got {self.rule!r}")
         named = given_data(X, y, sample_weight, sensitive_features)
         X, y, given = named.X, named.y, (named.sample_weight, named.sensitive_features, costs)
-        with watched(self.progress, verbose=self.verbose) as progress:
+        with watched(self.progress, verbose=self.verbose, time_limit=self.time_limit) as progress:
             best, chosen = self._chosen(X, y, given, progress)
         best._warn_of_result()
         self._take_over(best, chosen)
@@ -168,25 +186,29 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
         self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Sink | None
     ) -> tuple[OptimalTreeClassifier, dict[str, Any]]:
         """Return the classifier fitted on all data, and the attributes that describe the selection."""
-        depths, penalties = self._depths(), self._penalties()
+        clock = Clock(time.perf_counter(), self.time_limit)
+        shapes, penalties = self._shapes(), self._penalties()
         self._check_solver_arguments()
         # All data checks are here. An earlier fit remains unchanged until the end.
         if isinstance(X, EncodedTable) or is_in_pieces(X, y):
             raise in_memory_only("cross-validation")
         announce(progress, "encoding")
-        first = self._classifier(depths[0] or 1, penalties[0])
+        first = self._classifier(shapes[0]._replace(max_depth=shapes[0].max_depth or 1), penalties[0])
         data = first._prepare(first._source(X, y, given))
         check_splittable(bind_all(first._all_constraints(data), data.dataset), data.score)
         n_rows = data.dataset.n_samples
         weights = None if given[0] is None else as_weights(given[0], n_rows)
         scores, leaves, failures = self._cross_validate(
-            X, data.dataset.y, y, weights, attached(*given[1:], n_rows), depths, penalties, progress
+            X, data.dataset.y, y, weights, attached(*given[1:], n_rows), shapes, penalties, clock, progress
         )
         if np.isnan(scores.mean(axis=2)).all():
             raise _no_tree(failures)
-        chosen = self._summary(scores, leaves, depths, penalties)
-        best = self._classifier(chosen["max_depth_"], chosen["leaf_penalty_"], self.progress)
+        chosen = self._summary(scores, leaves, shapes, penalties)
+        shape = Shape(chosen["max_depth_"], chosen["min_samples_leaf_"])
+        best = self._classifier(shape, chosen["leaf_penalty_"], self.progress)
+        best.time_limit = clock.left
         best._fit(X, y, given, progress)
+        best.time_limit = self.time_limit
         return best, chosen
 
     def _cross_validate(
@@ -196,11 +218,12 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
         y: Any,
         weights: Any,
         given: Attached,
-        depths: list[int | None],
+        shapes: list[Shape],
         penalties: list[float],
+        clock: Clock,
         progress: Sink | None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], frozenset[str]]:
-        """Return scores and leaves, each (depths, penalties, folds), and the statuses of solves without a tree."""
+        """Return scores and leaves, each (shapes, penalties, folds), and the statuses of solves without a tree."""
         X = X if is_indexable(X) else Table.read(X)
         rows = np.zeros((len(codes), 1))
         with as_invalid_input("cv"):
@@ -209,23 +232,25 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
             raise InvalidInputError("cv yields no split")
         y = np.asarray(as_labels(y)).reshape(-1)
         tasks = [
-            Task(self._classifier(depth, 0.0), X, y, weights, given, train, test, penalties, self.scoring)
-            for depth in depths
+            Task(self._classifier(shape, 0.0), X, y, weights, given, train, test, penalties, self.scoring)
+            for shape in shapes
             for train, test in folds
         ]
-        outcomes = solve_folds(tasks, self.n_jobs, FoldReporter(progress, len(tasks)))
+        limit = clock.share(1 / _FOLDS_SHARE)
+        outcomes = solve_folds(tasks, self.n_jobs, limit, FoldReporter(progress, len(tasks)))
         scores = np.array([outcome.scores for outcome in outcomes])
-        shaped = scores.reshape(len(depths), len(folds), len(penalties), 2).transpose(0, 2, 1, 3)
+        shaped = scores.reshape(len(shapes), len(folds), len(penalties), 2).transpose(0, 2, 1, 3)
         return shaped[..., 0], shaped[..., 1], frozenset().union(*(outcome.failures for outcome in outcomes))
 
-    def _summary(self, scores: Any, leaves: Any, depths: list[int | None], penalties: list[float]) -> dict[str, Any]:
+    def _summary(self, scores: Any, leaves: Any, shapes: list[Shape], penalties: list[float]) -> dict[str, Any]:
         """Return the attributes that describe the selection."""
         n_folds = scores.shape[2]
         mean, std = scores.mean(axis=2), scores.std(axis=2)
         error = scores.std(axis=2, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros_like(mean)
         results = {
-            "max_depth": np.repeat(np.array(depths), len(penalties)),
-            "leaf_penalty": np.tile(penalties, len(depths)),
+            "max_depth": np.repeat(_column([shape.max_depth for shape in shapes]), len(penalties)),
+            "min_samples_leaf": np.repeat(_column([shape.min_samples_leaf for shape in shapes]), len(penalties)),
+            "leaf_penalty": np.tile(penalties, len(shapes)),
             "mean_test_score": mean.ravel(),
             "std_test_score": std.ravel(),
             "mean_n_leaves": leaves.mean(axis=2).ravel(),
@@ -233,13 +258,17 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
         }
         top = np.unravel_index(int(np.nanargmax(mean)), mean.shape)
         enough = mean[top] - (error[top] if self.rule == "one_standard_error" else 1e-12)
-        # Simplest first: fewest leaves on average, then smallest depth, then largest penalty.
+        # Simplest first: fewest leaves on average, then smallest depth, largest penalty, and largest smallest leaf.
         size = leaves.mean(axis=2)
-        good = [(size[d, p], _order(depths[d]), -penalties[p], d, p) for d, p in np.argwhere(mean >= enough).tolist()]
-        *_, d, p = min(good)
-        points = np.column_stack([size[d], mean[d], error[d]])
+        good = [
+            (size[s, p], _order(shapes[s].max_depth), -penalties[p], -s, s, p)
+            for s, p in np.argwhere(mean >= enough).tolist()
+        ]
+        *_, s, p = min(good)
+        points = np.column_stack([size[s], mean[s], error[s]])
         return {
-            "max_depth_": depths[d],
+            "max_depth_": shapes[s].max_depth,
+            "min_samples_leaf_": shapes[s].min_samples_leaf,
             "leaf_penalty_": penalties[p],
             "cv_results_": results,
             "curve_": points[np.argsort(points[:, 0], kind="stable")],
@@ -253,25 +282,24 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
         for name, value in {**fitted, **chosen, "best_estimator_": best}.items():
             setattr(self, name, value)
 
-    def _classifier(
-        self, max_depth: int | None, leaf_penalty: float, progress: Sink | None = None
-    ) -> OptimalTreeClassifier:
-        own = ("encoder", "progress", "max_depth", "leaf_penalty", "close_to", "within")
+    def _classifier(self, shape: Shape, leaf_penalty: float, progress: Sink | None = None) -> OptimalTreeClassifier:
+        own = ("encoder", "progress", "max_depth", "min_samples_leaf", "leaf_penalty", "close_to", "within")
         shared = [name for name in OptimalTreeClassifier._get_param_names() if name not in own]
         encoder = self.encoder if self.encoder is None or isinstance(self.encoder, str) else clone(self.encoder)
         return OptimalTreeClassifier(
-            max_depth,
+            shape.max_depth,
             leaf_penalty,
+            min_samples_leaf=shape.min_samples_leaf,
             encoder=encoder,
             progress=progress,
             **{name: getattr(self, name) for name in shared},
         )
 
-    def _depths(self) -> list[int | None]:
-        depths = list(self.max_depth) if isinstance(self.max_depth, Sequence | np.ndarray) else [self.max_depth]
-        if not depths:
-            raise InvalidInputError(f"max_depth must be one or more whole numbers, got {self.max_depth!r}")
-        return sorted({None if depth is None else checked_depth(depth) for depth in depths}, key=_order)
+    def _shapes(self) -> list[Shape]:
+        """Return the candidates, by increasing depth and smallest leaf."""
+        depths = {None if depth is None else checked_depth(depth) for depth in _values(self.max_depth, "max_depth")}
+        leaves = {checked_leaf(value) for value in _values(self.min_samples_leaf, "min_samples_leaf")}
+        return [Shape(depth, least) for depth in sorted(depths, key=_order) for least in sorted(leaves)]
 
     def _penalties(self) -> list[float]:
         if self.leaf_penalties is None:
@@ -284,6 +312,20 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, prog
         solver = as_solver(self.solver)
         candidate_backends(solver.backend)
         solver.solve_options(self.time_limit)
+
+
+def _values(given: Any, name: str) -> list[Any]:
+    """Return the candidates of a parameter that takes one value or several."""
+    values = list(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else [given]
+    if not values:
+        raise InvalidInputError(f"{name} must be one value or a list of candidates, got {given!r}")
+    return values
+
+
+def _column(values: list[Any]) -> NDArray[Any]:
+    """Return values of a parameter as an array; counts stay integers beside shares or None."""
+    whole = all(isinstance(value, int) for value in values)
+    return np.array(values, dtype=None if whole else object)
 
 
 def _order(depth: int | None) -> float:

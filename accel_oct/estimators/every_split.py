@@ -108,16 +108,14 @@ class TableSearch:
         """Search, and encode the rows with the conditions of the tree; the classifier stores the encoder."""
         return self.encoded(self.searched(leaf_penalty, clock, progress))
 
-    def path(
-        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Sink | None = None
-    ) -> Iterator[Solved]:
+    def path(self, penalties: Sequence[float], clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """Yield the optimum of each penalty in the given order; each search starts from the previous trees.
 
-        `clock` returns the clock of the next search.
+        Each penalty may take an equal part of the time that is left.
         """
         known: list[OrderedTree] = []
-        for penalty in penalties:
-            outcome = self.searched(penalty, clock(), progress, known)
+        for place, penalty in enumerate(penalties):
+            outcome = self.searched(penalty, clock.share(len(penalties) - place), progress, known)
             known += [] if outcome.tree is None else [outcome.tree]
             yield self.encoded(outcome)
 
@@ -341,12 +339,10 @@ class FeatureSearch:
             raise unlimited_depth_error()
         return cls(model, data, space)
 
-    def path(
-        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Sink | None = None
-    ) -> Iterator[Solved]:
-        """Yield the optimum of each penalty; `clock` returns the clock of the next search."""
-        for penalty in penalties:
-            yield self.solve(penalty, clock(), progress)
+    def path(self, penalties: Sequence[float], clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
+        """Yield the optimum of each penalty; each may take an equal part of the time that is left."""
+        for place, penalty in enumerate(penalties):
+            yield self.solve(penalty, clock.share(len(penalties) - place), progress)
 
     def frontier(self, clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """Yield the best tree for each number of leaves."""

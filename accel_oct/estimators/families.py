@@ -35,18 +35,18 @@ def along_penalties(
     model: Any,
     source: CheckedRows | EncodedTable,
     penalties: Sequence[float],
-    clock: Callable[[], Clock],
+    clock: Clock,
     progress: Sink | None,
 ) -> Iterator[Solved]:
     """Yield the optimum of each penalty in the given order; the model stores the last encoder.
+
+    Each search may take an equal part of the time that is left.
 
     Parameters
     ----------
     model : OptimalTreeClassifier
     source : CheckedRows or EncodedTable
         Training data.
-    clock : callable
-        Returns the clock of the next search.
     """
     search: TableSearch | FeatureSearch | None = TableSearch.of(model, source)
     if search is None:
@@ -63,7 +63,7 @@ def _results(
     model: Any,
     data: TrainingData,
     penalties: Sequence[float],
-    clock: Callable[[], Clock],
+    clock: Clock,
     progress: Sink | None,
 ) -> Iterator[Result]:
     """Yield the results by one frontier of binary features, or one `solve` per penalty if the options need it."""
@@ -72,8 +72,9 @@ def _results(
     bound = bind_all(constraints, data.dataset)
     independent = all(each.traits.by_tables for each in bound)
     if asked or model.components or not independent or not isinstance(data.score, LinearScore):
-        for penalty in penalties:
-            yield model.set_params(leaf_penalty=penalty)._solve(data, clock().left, progress)
+        for place, penalty in enumerate(penalties):
+            limit = clock.share(len(penalties) - place).left
+            yield model.set_params(leaf_penalty=penalty)._solve(data, limit, progress)
         return
     yield from solve_path(
         data.dataset,
@@ -82,7 +83,7 @@ def _results(
         constraints=constraints,
         objective=Fixed(data.score),
         solver=model.solver,
-        time_limit=clock().left,
+        time_limit=clock.left,
         progress=progress,
     )
 

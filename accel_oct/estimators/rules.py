@@ -92,6 +92,12 @@ def _column(column: Any, names: Sequence[str]) -> str:
     return names[place]
 
 
+def checked_leaf(value: Any) -> Any:
+    """Return a valid `min_samples_leaf`."""
+    _least_samples(value, 1)
+    return value
+
+
 def _least_samples(value: Any, n_samples: int) -> int:
     """Return `min_samples_leaf` as a count; a share is rounded up, as in scikit-learn."""
     if (whole := as_whole(value)) is not None and whole >= 1:
