@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.orders import TableOrders
 from accel_oct.encoding.table_encoder import DEFAULT_CATEGORIES
 from accel_oct.errors import AccelOctError, InvalidInputError
-from accel_oct.estimators.greedy import greedy_trees, is_large
-from accel_oct.estimators.rules import column_constraints
+from accel_oct.estimators.greedy import GreedyTrees, is_large
+from accel_oct.estimators.rules import column_constraints, least_samples
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.exact.ordered import OrderedTree
 from accel_oct.mip import SolveOptions, as_solver, candidate_backends
@@ -138,11 +139,16 @@ class TableSearch:
         """
         large = is_large(self.space)
         if large:
-            known = [*known, *greedy_trees(self.space, leaf_penalty)]
+            known = [*known, *self.greedy.pruned(leaf_penalty)]
         outcome = self._searched(leaf_penalty, clock, progress, known)
         if large or outcome.status in ("optimal", "infeasible"):
             return outcome
-        return self.space.improved(outcome, greedy_trees(self.space, leaf_penalty), clock)
+        return self.space.improved(outcome, self.greedy.pruned(leaf_penalty), clock)
+
+    @cached_property
+    def greedy(self) -> GreedyTrees:
+        """CART trees of the table, of as many rows per leaf as the classifier requires."""
+        return GreedyTrees(self.space, least_samples(self.model.min_samples_leaf, len(self.checked.codes)))
 
     def _searched(
         self, leaf_penalty: float, clock: Clock, progress: Sink | None, known: Sequence[OrderedTree]
@@ -155,6 +161,8 @@ class TableSearch:
         outcome = space.solve(leaf_penalty, options, first, progress, known=known)
         if outcome.status != "time_limit" or clock.left == 0.0:
             return outcome
+        if clock.left is not None and clock.left < _LEAST_FOR_RESTART:
+            return space.solve(leaf_penalty, options, clock, progress, known=known, before=outcome)
         started = self._over_chosen_splits(leaf_penalty, clock, progress)
         return space.solve(leaf_penalty, options, clock, progress, known=[*known, *started], before=outcome)
 
@@ -429,6 +437,9 @@ _FIRST_SECONDS, _FIRST_SHARE = 10.0, 0.4
 _START_SECONDS, _START_SHARE, _START_BUDGET, _DEEPEST_START, _UNLIMITED_START = 10.0, 0.4, 1.0, 6, 5
 """Trees over chosen splits: seconds, share of the remaining time, budget of the encoder, largest depth, and the depth
 for a search without a depth limit."""
+
+_LEAST_FOR_RESTART = 1.0
+"""Remaining seconds below which a deep search goes on without trees over chosen splits, which take about as long."""
 
 _START_CELLS = 200_000
 """Cells of the sample of a large table on which these splits are chosen."""
