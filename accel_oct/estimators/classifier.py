@@ -29,6 +29,7 @@ from accel_oct.estimators.fitted import feature_names
 from accel_oct.estimators.in_pieces import check_rows
 from accel_oct.estimators.refining import Refinement
 from accel_oct.estimators.rules import checked_penalties, column_constraints
+from accel_oct.estimators.ties import among_equals, checked_ties
 from accel_oct.estimators.trade_off import TradeOff, trade_off
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
@@ -110,6 +111,11 @@ class OptimalTreeClassifier(TreeClassifier):
         nor in the pickle of a fitted classifier.
     within : float
         For `close_to`: largest loss of the objective; 0 chooses among optimal trees.
+    ties : {"purity", "support", "first"}
+        Which of the equally good trees to take. "purity": no tree that differs in one question, and is also optimal,
+        has purer leaves (smaller Gini impurity). "support": first a larger smallest leaf, then purer leaves. "first":
+        the tree that the search found. Applies to proven optima if subtrees are independent, and within a limit of
+        work; ``result_.stats["ties"]`` tells what was done. Objective and proof do not depend on it.
     progress : callable or None
         Called with every `ProgressEvent` while solving; see docs/live-view.md.
     verbose : int
@@ -175,6 +181,7 @@ class OptimalTreeClassifier(TreeClassifier):
         interaction_cst: Any = None,
         close_to: Any = None,
         within: float = 0.0,
+        ties: str = "purity",
         progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
@@ -197,6 +204,7 @@ class OptimalTreeClassifier(TreeClassifier):
         self.interaction_cst = interaction_cst
         self.close_to = close_to
         self.within = within
+        self.ties = ties
         self.progress = progress
         self.verbose = verbose
 
@@ -263,6 +271,7 @@ class OptimalTreeClassifier(TreeClassifier):
     def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Sink | None) -> None:
         began = time.perf_counter()
         announce(progress, "encoding")
+        checked_ties(self.ties)
         stable = self.close_to is not None
         if stable and self.max_depth is None:
             raise InvalidInputError("close_to needs a limit on the depth, but max_depth is None")
@@ -280,6 +289,7 @@ class OptimalTreeClassifier(TreeClassifier):
                 solved, self.closest_ = near_old_model(self, source, data, began, stopped.is_set, progress)
             else:
                 solved = self._solve_refining(source, data, began, stopped.is_set, progress, bounded=True)
+                solved = among_equals(self, solved, Clock(began, self.time_limit))
             self._adopt(solved.result, solved.data, relabel=not stable)
 
     def __sklearn_clone__(self) -> OptimalTreeClassifier:

@@ -24,6 +24,7 @@ from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.folds import FoldReporter, Task, solve_folds
 from accel_oct.estimators.in_pieces import in_memory_only
 from accel_oct.estimators.rules import check_splittable, checked_leaf, checked_penalties
+from accel_oct.estimators.ties import checked_ties
 from accel_oct.estimators.training import Attached, attached
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver, candidate_backends
@@ -76,7 +77,7 @@ class OptimalTreeClassifierCV(TreeClassifier):
         Limit in seconds for all folds and the fit on all data. Three quarters are for the folds, in equal parts; time
         that a search does not need goes to the next ones.
     solver, config, components, encoder, missing, class_weight, objective, constraints, max_leaf_nodes, \
-max_features_used, monotonic_cst, exclude, interaction_cst, progress, verbose
+max_features_used, monotonic_cst, exclude, interaction_cst, ties, progress, verbose
         As in `OptimalTreeClassifier`, for the folds and for the fit on all data. `progress` also receives events with
         the number of folds that are done.
 
@@ -124,6 +125,7 @@ max_features_used, monotonic_cst, exclude, interaction_cst, progress, verbose
         monotonic_cst: Any = None,
         exclude: Any = None,
         interaction_cst: Any = None,
+        ties: str = "purity",
         progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
@@ -148,6 +150,7 @@ max_features_used, monotonic_cst, exclude, interaction_cst, progress, verbose
         self.monotonic_cst = monotonic_cst
         self.exclude = exclude
         self.interaction_cst = interaction_cst
+        self.ties = ties
         self.progress = progress
         self.verbose = verbose
 
@@ -309,6 +312,7 @@ max_features_used, monotonic_cst, exclude, interaction_cst, progress, verbose
     def _check_solver_arguments(self) -> None:
         """Validate solver arguments before the first fold is solved."""
         as_config(self.config)
+        checked_ties(self.ties)
         solver = as_solver(self.solver)
         candidate_backends(solver.backend)
         solver.solve_options(self.time_limit)

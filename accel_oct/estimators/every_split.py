@@ -28,8 +28,10 @@ from accel_oct.encoding.table_encoder import DEFAULT_CATEGORIES
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.estimators.greedy import GreedyTrees, is_large
 from accel_oct.estimators.rules import column_constraints, least_samples
+from accel_oct.estimators.ties import among_equals, checked_ties, note_of
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.exact.ordered import OrderedTree
+from accel_oct.exact.ties import Settled
 from accel_oct.mip import SolveOptions, as_solver, candidate_backends
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import LinearScore, as_objective
@@ -107,7 +109,7 @@ class TableSearch:
 
     def solve(self, leaf_penalty: float, clock: Clock, progress: Sink | None = None) -> Solved:
         """Search, and encode the rows with the conditions of the tree; the classifier stores the encoder."""
-        return self.encoded(self.searched(leaf_penalty, clock, progress))
+        return self.encoded(self.searched(leaf_penalty, clock, progress), clock)
 
     def path(self, penalties: Sequence[float], clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """Yield the optimum of each penalty in the given order; each search starts from the previous trees.
@@ -118,12 +120,12 @@ class TableSearch:
         for place, penalty in enumerate(penalties):
             outcome = self.searched(penalty, clock.share(len(penalties) - place), progress, known)
             known += [] if outcome.tree is None else [outcome.tree]
-            yield self.encoded(outcome)
+            yield self.encoded(outcome, clock)
 
     def frontier(self, clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """Yield the best tree for each number of leaves."""
         for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
-            yield replace(self, space=space).encoded(outcome)
+            yield replace(self, space=space).encoded(outcome, clock)
 
     def searched(
         self,
@@ -216,9 +218,25 @@ class TableSearch:
         add(1)
         return None if None in cuts.values() else OrderedTree.of_rows(np.array(rows, dtype=np.int32))
 
-    def encoded(self, outcome: EverySplitOutcome) -> Solved:
+    def _settled(self, outcome: EverySplitOutcome, clock: Clock) -> EverySplitOutcome:
+        """Return the outcome with the tree that the classifier takes among equally good ones, if it is optimal."""
+        criterion, tree = checked_ties(self.model.ties), outcome.tree
+        if criterion == "first" or tree is None or tree.n_leaves == 1 or outcome.status != "optimal":
+            return outcome
+        if tree not in self._known_ties:
+            self._known_ties[tree] = self.space.settled(tree, criterion, lambda: clock.left == 0.0)
+        settled = self._known_ties[tree]
+        return replace(outcome, tree=settled.tree, stats={**outcome.stats, **note_of(criterion, settled)})
+
+    @cached_property
+    def _known_ties(self) -> dict[OrderedTree, Settled]:
+        """Results of `_settled`: neighbouring penalties often have the same tree."""
+        return {}
+
+    def encoded(self, outcome: EverySplitOutcome, clock: Clock) -> Solved:
         """Return an outcome with rows encoded by the conditions of its tree; the classifier stores the encoder."""
         splits: dict[tuple[int, int], tuple[Condition, bool]] = {}
+        outcome = self._settled(outcome, clock)
         if outcome.tree is not None:
             tree = self._centred(outcome.tree)
             outcome = replace(outcome, tree=tree)
@@ -355,11 +373,19 @@ class FeatureSearch:
     def frontier(self, clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """Yield the best tree for each number of leaves."""
         for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
-            yield replace(self, space=space).encoded(outcome)
+            yield among_equals(self.model, replace(self, space=space).encoded(outcome), clock)
 
     def solve(self, leaf_penalty: float, clock: Clock, progress: Sink | None = None) -> Solved:
-        """Return the optimum of one penalty."""
-        return self.encoded(self.space.solve(leaf_penalty, _options(self.model, clock.limit), clock, progress))
+        """Return the optimum of one penalty; without a proof, at least as good as CART trees."""
+        outcome = self.space.solve(leaf_penalty, _options(self.model, clock.limit), clock, progress)
+        if outcome.status not in ("optimal", "infeasible"):
+            outcome = self.space.improved(outcome, self.greedy.pruned(leaf_penalty), clock)
+        return among_equals(self.model, self.encoded(outcome), clock)
+
+    @cached_property
+    def greedy(self) -> GreedyTrees:
+        """CART trees of the features, of as many rows per leaf as the classifier requires."""
+        return GreedyTrees(self.space, least_samples(self.model.min_samples_leaf, self.data.n_samples))
 
     def encoded(self, outcome: EverySplitOutcome) -> Solved:
         """Return an outcome over the features."""

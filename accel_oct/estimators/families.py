@@ -15,6 +15,7 @@ from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch
 from accel_oct.estimators.in_pieces import check_rows
+from accel_oct.estimators.ties import among_equals
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver
@@ -53,7 +54,7 @@ def along_penalties(
         data = model._prepare(source)
         if model.max_depth is not None:
             for result in _results(model, data, penalties, clock, progress):
-                yield Solved(model.encoder_, data, result)
+                yield among_equals(model, Solved(model.encoder_, data, result), clock)
             return
         search = FeatureSearch.of(model, data)
     yield from search.path(penalties, clock, progress)
@@ -116,7 +117,7 @@ def by_leaves(model: Any, source: CheckedRows | EncodedTable, clock: Clock, prog
         progress=progress,
     )
     for leaves in range(1, found.max_leaves + 1):
-        yield Solved(model.encoder_, data, found.result(leaves))
+        yield among_equals(model, Solved(model.encoder_, data, found.result(leaves)), clock)
 
 
 EXAMINED = 50_000

@@ -1,7 +1,7 @@
 """Accuracy on new rows: optimal trees and CART, both tuned by nested cross-validation.
 
     python -m accel_oct_bench.studies.accuracy --data-dir FOLDER run --out accuracy.jsonl [--tables iris wine]
-    python -m accel_oct_bench.studies.accuracy --data-dir FOLDER report accuracy.jsonl [--half reporting] [--figure accuracy.svg]
+    python -m accel_oct_bench.studies.accuracy --data-dir FOLDER report accuracy.jsonl [--figure accuracy.svg]
 
 *Tables.* Every raw table of the data folder, its binary fairness tables without the protected group, scikit-learn's
 digits and diabetes (in three classes), and generated tables. Rows with a missing value are left out, categories are
@@ -385,7 +385,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     runner.add_argument("--inner", type=int, default=4, help="inner folds")
     runner.add_argument("--rows", type=int, default=1000, help="most rows of a table")
     runner.add_argument("--time-limit", type=float, default=0.4, help="CPU seconds of a path of penalties")
-    runner.add_argument("--part", type=int, nargs=2, default=(0, 1), metavar=("K", "N"), help="part K of N of the tables")
+    runner.add_argument(
+        "--part", type=int, nargs=2, default=(0, 1), metavar=("K", "N"), help="part K of N of the tables"
+    )
     runner.set_defaults(function=run)
     reporter = commands.add_parser("report", help="print the table of results")
     reporter.add_argument("results", type=Path, nargs="+")
