@@ -24,7 +24,7 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0,
     "threads": 1,
     "min_samples_leaf": "1",
-    "rule": "best",
+    "rule": "smooth",
 }
 
 
@@ -261,8 +261,8 @@ class ValidationOptions(Group):
         _option("--scoring", help="scikit-learn score on held-out rows.", panel=_VALIDATING),
     ] = None
     rule: Annotated[
-        Literal["best", "one_standard_error"] | None,
-        _option("--cv-rule", help="Best score, or simplest within one standard error.", panel=_VALIDATING),
+        Literal["smooth", "best", "one_standard_error"] | None,
+        _option("--cv-rule", help="Best score, or smallest within one standard error.", panel=_VALIDATING),
     ] = None
     n_jobs: Annotated[
         int | None,

@@ -21,6 +21,7 @@ from accel_oct.errors import InvalidInputError, NoTreeError, as_invalid_input
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.classifier import OptimalTreeClassifier
+from accel_oct.estimators.every_split import allows_any_depth
 from accel_oct.estimators.folds import FoldReporter, Task, solve_folds
 from accel_oct.estimators.in_pieces import in_memory_only
 from accel_oct.estimators.rules import check_splittable, checked_leaf, checked_penalties
@@ -37,6 +38,14 @@ from accel_oct.support.stopping import Clock
 #: From a penalty that allows few leaves to one that has little effect, halved at each step.
 DEFAULT_PENALTIES = tuple(0.1 / 2**k for k in range(9))
 
+
+_RULES = ("smooth", "best", "one_standard_error")
+
+_AUTO_DEPTHS = (2, 3)
+"""Depths of `max_depth="auto"`, besides no limit; chosen by `accel_oct_bench.studies.accuracy`."""
+
+_AUTO_FOLD_SECONDS, _AUTO_FIT_SECONDS = 2.0, 10.0
+"""Seconds of a path of penalties in a fold, and of the fit on all data, without a limit on depth and time."""
 
 _FOLDS_SHARE = 0.75
 """Part of the time limit for the folds; the fit on all data has the rest, and what the folds leave."""
@@ -58,16 +67,20 @@ class OptimalTreeClassifierCV(TreeClassifier):
 
     Parameters
     ----------
-    max_depth : int, None, or sequence of these
-        One depth, or the candidates; None means no limit, see `OptimalTreeClassifier`.
+    max_depth : int, None, sequence of these, or "auto"
+        One depth, or the candidates; None means no limit, see `OptimalTreeClassifier`. "auto" means 2, 3 and no limit,
+        where the problem allows the last. Without `time_limit`, searches of "auto" that have no depth limit end after
+        2 s per path of penalties and 10 s for all data, with the best tree so far.
     leaf_penalties : sequence of float or None
         Candidates; None means nine values from 0.1 on, each half of the previous one.
     min_samples_leaf : int, float, or sequence of these
         One value as in `OptimalTreeClassifier`, or the candidates.
     cv : int, splitter or iterable
         Cross-validation as in scikit-learn; an int means stratified folds.
-    rule : {"best", "one_standard_error"}
-        Select the best mean score, or the simplest tree within one standard error of it.
+    rule : {"smooth", "best", "one_standard_error"}
+        Select the best mean score; "smooth" averages it with those of the next penalties above and below (a quarter
+        each) first, which makes the choice less random. "one_standard_error" selects the smallest tree within one
+        standard error of the best mean score. Of equal scores the smallest tree is selected.
     scoring : str, callable or None
         Score on held-out rows, as in scikit-learn. None means the training objective: accuracy, `objective`, or
         accuracy weighted by `class_weight`.
@@ -103,11 +116,11 @@ max_features_used, monotonic_cst, exclude, interaction_cst, ties, progress, verb
 
     def __init__(
         self,
-        max_depth: Any = 3,
+        max_depth: Any = "auto",
         leaf_penalties: Sequence[float] | None = None,
         *,
         cv: Any = 5,
-        rule: str = "best",
+        rule: str = "smooth",
         scoring: Any = None,
         n_jobs: int | None = None,
         solver: Solver | str = "highs",
@@ -168,8 +181,8 @@ max_features_used, monotonic_cst, exclude, interaction_cst, ties, progress, verb
         sensitive_features, costs
             As in `OptimalTreeClassifier.fit`; split with the rows.
         """
-        if self.rule not in ("best", "one_standard_error"):
-            raise InvalidInputError(f"rule must be 'best' or 'one_standard_error', got {self.rule!r}")
+        if self.rule not in _RULES:
+            raise InvalidInputError(f"rule must be one of {', '.join(map(repr, _RULES))}, got {self.rule!r}")
         named = given_data(X, y, sample_weight, sensitive_features)
         X, y, given = named.X, named.y, (named.sample_weight, named.sensitive_features, costs)
         with watched(self.progress, verbose=self.verbose, time_limit=self.time_limit) as progress:
@@ -199,6 +212,8 @@ max_features_used, monotonic_cst, exclude, interaction_cst, ties, progress, verb
         first = self._classifier(shapes[0]._replace(max_depth=shapes[0].max_depth or 1), penalties[0])
         data = first._prepare(first._source(X, y, given))
         check_splittable(bind_all(first._all_constraints(data), data.dataset), data.score)
+        if self._is_auto and allows_any_depth(first, data) and (min(penalties) > 0 or self.max_leaf_nodes is not None):
+            shapes += [shape._replace(max_depth=None) for shape in shapes if shape.max_depth == _AUTO_DEPTHS[0]]
         n_rows = data.dataset.n_samples
         weights = None if given[0] is None else as_weights(given[0], n_rows)
         scores, leaves, failures = self._cross_validate(
@@ -209,7 +224,7 @@ max_features_used, monotonic_cst, exclude, interaction_cst, ties, progress, verb
         chosen = self._summary(scores, leaves, shapes, penalties)
         shape = Shape(chosen["max_depth_"], chosen["min_samples_leaf_"])
         best = self._classifier(shape, chosen["leaf_penalty_"], self.progress)
-        best.time_limit = clock.left
+        best.time_limit = _AUTO_FIT_SECONDS if self._is_cut_off(shape) else clock.left
         best._fit(X, y, given, progress)
         best.time_limit = self.time_limit
         return best, chosen
@@ -235,7 +250,18 @@ max_features_used, monotonic_cst, exclude, interaction_cst, ties, progress, verb
             raise InvalidInputError("cv yields no split")
         y = np.asarray(as_labels(y)).reshape(-1)
         tasks = [
-            Task(self._classifier(shape, 0.0), X, y, weights, given, train, test, penalties, self.scoring)
+            Task(
+                self._classifier(shape, 0.0),
+                X,
+                y,
+                weights,
+                given,
+                train,
+                test,
+                penalties,
+                self.scoring,
+                _AUTO_FOLD_SECONDS if self._is_cut_off(shape) else None,
+            )
             for shape in shapes
             for train, test in folds
         ]
@@ -259,13 +285,14 @@ max_features_used, monotonic_cst, exclude, interaction_cst, ties, progress, verb
             "mean_n_leaves": leaves.mean(axis=2).ravel(),
             "split_test_scores": scores.reshape(-1, n_folds),
         }
-        top = np.unravel_index(int(np.nanargmax(mean)), mean.shape)
-        enough = mean[top] - (error[top] if self.rule == "one_standard_error" else 1e-12)
+        judged = _smoothed(mean) if self.rule == "smooth" else mean
+        top = np.unravel_index(int(np.nanargmax(judged)), mean.shape)
+        enough = judged[top] - (error[top] if self.rule == "one_standard_error" else 1e-12)
         # Simplest first: fewest leaves on average, then smallest depth, largest penalty, and largest smallest leaf.
         size = leaves.mean(axis=2)
         good = [
             (size[s, p], _order(shapes[s].max_depth), -penalties[p], -s, s, p)
-            for s, p in np.argwhere(mean >= enough).tolist()
+            for s, p in np.argwhere(judged >= enough).tolist()
         ]
         *_, s, p = min(good)
         points = np.column_stack([size[s], mean[s], error[s]])
@@ -298,9 +325,18 @@ max_features_used, monotonic_cst, exclude, interaction_cst, ties, progress, verb
             **{name: getattr(self, name) for name in shared},
         )
 
+    @property
+    def _is_auto(self) -> bool:
+        return isinstance(self.max_depth, str) and self.max_depth == "auto"
+
+    def _is_cut_off(self, shape: Shape) -> bool:
+        """Return whether a search without a depth limit has a time limit of its own: the user gave neither."""
+        return self._is_auto and shape.max_depth is None and self.time_limit is None
+
     def _shapes(self) -> list[Shape]:
-        """Return the candidates, by increasing depth and smallest leaf."""
-        depths = {None if depth is None else checked_depth(depth) for depth in _values(self.max_depth, "max_depth")}
+        """Return the candidates, by increasing depth and smallest leaf; those without a depth limit only if given."""
+        given = _AUTO_DEPTHS if self._is_auto else _values(self.max_depth, "max_depth")
+        depths = {None if depth is None else checked_depth(depth) for depth in given}
         leaves = {checked_leaf(value) for value in _values(self.min_samples_leaf, "min_samples_leaf")}
         return [Shape(depth, least) for depth in sorted(depths, key=_order) for least in sorted(leaves)]
 
@@ -324,6 +360,16 @@ def _values(given: Any, name: str) -> list[Any]:
     if not values:
         raise InvalidInputError(f"{name} must be one value or a list of candidates, got {given!r}")
     return values
+
+
+def _smoothed(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scores (shapes, penalties), each averaged with its neighbours; an end counts as its own neighbour."""
+    padded = np.pad(scores, ((0, 0), (1, 1)), mode="edge")
+    low, high = padded[:, :-2], padded[:, 2:]
+    # A penalty without a score does not count as a neighbour, and is not selected.
+    low, high = np.where(np.isnan(low), scores, low), np.where(np.isnan(high), scores, high)
+    smooth: NDArray[np.float64] = 0.25 * low + 0.5 * scores + 0.25 * high
+    return smooth
 
 
 def _column(values: list[Any]) -> NDArray[Any]:

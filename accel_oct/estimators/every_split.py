@@ -53,6 +53,15 @@ def _can_search(model: Any) -> bool:
     return is_default_config(model.config) and not model.components and not coupled
 
 
+def allows_any_depth(model: Any, data: TrainingData) -> bool:
+    """Return whether a search for a classifier needs no depth limit, whatever the leaf penalty."""
+    if not _can_search(model) or not isinstance(data.score, LinearScore) or data.tally is not None:
+        return False
+    bound = bind_all(model._all_constraints(data), data.dataset)
+    n_samples = data.dataset.n_samples
+    return all(each.traits.leaves is not None or each.traits.on_paths(n_samples) is not None for each in bound)
+
+
 def unlimited_depth_error() -> InvalidInputError:
     """Return the error for a search that needs a depth limit."""
     return InvalidInputError(

@@ -96,7 +96,9 @@ def solve_folds(tasks: list[Task], n_jobs: int | None, clock: Clock, reporter: F
 
 def _limited(task: Task, clock: Clock, parts: int) -> Task:
     """Return a task with its part of the time that is left."""
-    return task if clock.left is None else task._replace(seconds=clock.left / parts)
+    if clock.left is None:
+        return task
+    return task._replace(seconds=clock.left / parts if task.seconds is None else min(task.seconds, clock.left / parts))
 
 
 def solve_fold(

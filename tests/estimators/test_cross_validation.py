@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import ParameterGrid, StratifiedKFold, cross_val_score
 
 import accel_oct.estimators.classifier
+import accel_oct.estimators.cross_validated
 import accel_oct.estimators.families
 import accel_oct.estimators.folds
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV, Solver
@@ -196,6 +198,62 @@ def test_no_depth_limit_is_one_of_the_candidates() -> None:
     assert model.max_depth_ is None
     assert model.get_n_leaves() == 8
     assert list(model.cv_results_["max_depth"]) == [2, 2, None, None]
+
+
+def scored(monkeypatch: pytest.MonkeyPatch, scores: list[list[float]], **parameters: Any) -> OptimalTreeClassifierCV:
+    """A classifier whose candidates have given scores in every fold: (depths, penalties)."""
+    left = [row for row in scores for _ in range(2)]
+
+    def outcome(task: Any, *rest: Any) -> Any:
+        return accel_oct.estimators.folds.FoldOutcome([(score, 2.0) for score in left.pop(0)], False)
+
+    monkeypatch.setattr(accel_oct.estimators.folds, "solve_fold", outcome)
+    return OptimalTreeClassifierCV(list(range(1, len(scores) + 1)), cv=2, **parameters).fit(*data())
+
+
+def test_the_smooth_rule_averages_neighbouring_penalties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single high score between low ones is not taken, but the middle of a plateau; each depth on its own."""
+    scores = [[0.50, 0.90, 0.50, 0.80, 0.82, 0.81], [0.80, 0.10, 0.10, 0.10, 0.10, 0.81]]
+    penalties = [0.32, 0.16, 0.08, 0.04, 0.02, 0.01]
+    smooth = scored(monkeypatch, scores, leaf_penalties=penalties)
+    assert (smooth.max_depth_, smooth.leaf_penalty_) == (1, 0.02)  # 0.8125 of the plateau, 0.7 of the peak
+    assert smooth.cv_results_["mean_test_score"][1] == 0.90  # the scores themselves are reported
+    best = scored(monkeypatch, scores, leaf_penalties=penalties, rule="best")
+    assert (best.max_depth_, best.leaf_penalty_) == (1, 0.16)
+
+
+def test_a_penalty_without_a_tree_in_some_fold_is_no_neighbour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not selected, and the penalties next to it are judged by the others."""
+    scores = [[0.7, np.nan, 0.9, 0.7]]
+    model = scored(monkeypatch, scores, leaf_penalties=[0.08, 0.04, 0.02, 0.01])
+    assert model.leaf_penalty_ == 0.02  # (0.9 + 2 * 0.9 + 0.7) / 4
+
+
+def test_automatic_depths_include_no_limit_where_the_problem_allows_it() -> None:
+    """Accuracy alone: 2, 3 and no limit. A limit on features, or no penalty: 2 and 3."""
+    X, y = data(80)
+    plain = OptimalTreeClassifierCV(leaf_penalties=PENALTIES, cv=2).fit(X, y)
+    assert list(plain.cv_results_["max_depth"]) == [2, 2, 3, 3, None, None]
+    for parameters in ({"max_features_used": 2}, {"leaf_penalties": [0.1, 0.0]}, {"objective": "f1"}):
+        model = OptimalTreeClassifierCV(**{"leaf_penalties": PENALTIES, "cv": 2, **parameters}).fit(X, y)
+        assert list(model.cv_results_["max_depth"]) == [2, 2, 3, 3], parameters
+    leaves = OptimalTreeClassifierCV(leaf_penalties=[0.01, 0.0], max_leaf_nodes=4, cv=2).fit(X, y)
+    assert list(leaves.cv_results_["max_depth"]) == [2, 2, 3, 3, None, None]
+    assert leaves.get_n_leaves() <= 4
+
+
+def test_automatic_searches_without_a_depth_limit_end_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise, of which no tree of any depth can be proven: the folds have a limit although none was given."""
+    monkeypatch.setattr(accel_oct.estimators.cross_validated, "_AUTO_FOLD_SECONDS", 0.2)
+    monkeypatch.setattr(accel_oct.estimators.cross_validated, "_AUTO_FIT_SECONDS", 0.2)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 5)), rng.integers(0, 2, 150)
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the selected tree need not be proven
+        model = OptimalTreeClassifierCV(leaf_penalties=[0.004, 0.002], cv=2).fit(X, y)
+    assert time.process_time() - began < 10.0
+    assert None in list(model.cv_results_["max_depth"])
 
 
 def test_one_limit_holds_for_all_folds_and_the_fit() -> None:

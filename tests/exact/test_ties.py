@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles.ties import earned, masses_hold, one_question_apart, purity, supports, trees_of_depth_one
 
 from accel_oct.exact.ordered import LeafLimits, OrderedTree, dense_ranks, ordered_problem, search_ordered
 from accel_oct.exact.ties import Exchange, TieCriterion
-from oracles.ties import earned, masses_hold, one_question_apart, purity, supports, trees_of_depth_one
 
 ROUNDING = 1e-9
 
