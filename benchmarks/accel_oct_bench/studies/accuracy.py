@@ -18,8 +18,8 @@ Without a depth limit a penalty of zero is replaced by the smallest positive one
 take `--time-limit` CPU seconds; a search that reaches its part keeps its best tree.
 
 *Results.* One JSON line per table and outer split, with the scores of all candidates in the inner folds and on the
-held-out rows, so that `report` evaluates any rule of selection without another run. A run goes on where a previous one
-ended.
+held-out rows, so that `report` evaluates any rule of selection without another run (`OURS`, `CART`, `RULES`). A run
+goes on where a previous one ended.
 """
 
 from __future__ import annotations
@@ -88,8 +88,22 @@ class Rule(NamedTuple):
     """Whether scores are averaged with those of the neighbouring penalties."""
 
 
-OURS = Rule()
-"""Our rule, chosen on the tables for choosing."""
+OURS = Rule(depths=(2, 3, None), smooth=True)
+"""Our rule: depths and smoothing chosen on the tables for choosing."""
+
+CART = Rule(smooth=True)
+"""CART's rule: the same, over all its depths."""
+
+RULES = {
+    "depths 2, 3, no limit; leaf 1 or 5; smooth (reported)": OURS,
+    "leaf 1 alone (the default)": OURS._replace(leaves=(1,)),
+    "not smooth": OURS._replace(smooth=False),
+    "one standard error": OURS._replace(smooth=False, errors=1.0),
+    "depth 4 too": OURS._replace(depths=DEPTHS),
+    "no depth limit alone": OURS._replace(depths=(None,)),
+    "depth 3 alone": OURS._replace(depths=(3,)),
+}
+"""Our rules that the report compares."""
 
 
 # ---------------------------------------------------------------- tables
@@ -328,11 +342,17 @@ def mean_of(found: Sequence[Compared]) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
 
 
+def _means(found: Sequence[Compared]) -> str:
+    """Return the means of large and small tables, with standard errors, as cells."""
+    parts = [each for each in found if each.rows >= LARGE], [each for each in found if each.rows < LARGE]
+    return " | ".join("{:+.2f} ± {:.2f}".format(*mean_of(part)) for part in parts)
+
+
 def report(options: argparse.Namespace) -> None:
     """Print the table of a half, and draw the figure."""
     rows = read(*options.results)
     rows = [row for row in rows if row["table"] in half_of(table_names(registry_at(options.data_dir)), options.half)]
-    found = compare(rows, OURS, Rule())
+    found = compare(rows, OURS, CART)
     table = MarkdownTable("table", "rows", "ours", "leaves", "CART", "leaves", "points over CART", "s.e.")
     for each in found:
         cells = f"{each.ours:.1f}", f"{each.leaves:.1f}", f"{each.cart:.1f}", f"{each.cart_leaves:.1f}"
@@ -348,10 +368,13 @@ def report(options: argparse.Namespace) -> None:
     for word, sign in (("better", 1), ("worse", -1)):
         names = ", ".join(each.table for each in clear if sign * each.difference > 0)
         print(f"\n{word.capitalize()} by more than two standard errors: {names or 'none'}.")
-    print("\n| same depth for both | points over CART | s.e. |\n| --- | ---: | ---: |")
+    print(f"\n| our rule | points over CART, {LARGE} rows or more | fewer rows |\n| --- | ---: | ---: |")
+    for title, rule in RULES.items():
+        print(f"| {title} | {_means(compare(rows, rule, CART))} |")
+    print(f"\n| depth limit of both | points over CART, {LARGE} rows or more | fewer rows |\n| --- | ---: | ---: |")
     for depth in DEPTHS:
-        mean, error = mean_of(compare(rows, OURS._replace(depths=(depth,)), Rule(depths=(depth,))))
-        print(f"| {'no limit' if depth is None else depth} | {mean:+.2f} | {error:.2f} |")
+        same = compare(rows, OURS._replace(depths=(depth,)), CART._replace(depths=(depth,)))
+        print(f"| {'none' if depth is None else depth} | {_means(same)} |")
     if options.figure is not None:
         draw(found, options.figure)
 
