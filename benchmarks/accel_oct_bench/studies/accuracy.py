@@ -211,12 +211,13 @@ def measure(X: Matrix, y: Any, split: Split, folds: int, limit: float) -> dict[s
     inner = list(StratifiedKFold(folds, shuffle=True, random_state=1).split(X[train], y[train]))
     parts = [(train[part], train[rest]) for part, rest in inner] + [(train, test)]
     result: dict[str, Any] = {}
-    for name, scores in (
-        ("ours", lambda part: our_scores(X, y, *part, limit)),
-        ("cart", lambda part: cart_scores(X, y, *part)),
-    ):
+    for name in ("ours", "cart"):
         began = time.process_time()
-        found = np.array([scores(part) for part in parts])  # parts, candidates, (score, leaves)
+        scores = [
+            our_scores(X, y, rows, held_out, limit) if name == "ours" else cart_scores(X, y, rows, held_out)
+            for rows, held_out in parts
+        ]
+        found = np.array(scores)  # parts, candidates, (score, leaves)
         result[name] = {
             "inner": found[:-1, :, 0].T.round(5).tolist(),
             "size": found[:-1, :, 1].mean(axis=0).round(2).tolist(),
@@ -312,20 +313,15 @@ def compare(rows: Sequence[dict[str, Any]], ours: Rule, cart: Rule) -> list[Comp
         own = [row for row in rows if row["table"] == table]
         values = []
         for row in own:
-            a = chosen_candidate(our_candidates(), row["ours"], ours)
-            b = chosen_candidate(cart_candidates(), row["cart"], cart)
-            values.append(
-                (
-                    100 * row["ours"]["held_out"][a],
-                    row["ours"]["leaves"][a],
-                    100 * row["cart"]["held_out"][b],
-                    row["cart"]["leaves"][b],
-                )
-            )
+            first = chosen_candidate(our_candidates(), row["ours"], ours)
+            second = chosen_candidate(cart_candidates(), row["cart"], cart)
+            scores = 100 * row["ours"]["held_out"][first], 100 * row["cart"]["held_out"][second]
+            values.append((scores[0], row["ours"]["leaves"][first], scores[1], row["cart"]["leaves"][second]))
         array = np.array(values)
         difference = array[:, 0] - array[:, 2]
         error = float(difference.std(ddof=1) / math.sqrt(len(difference))) if len(own) > 1 else math.nan
-        found.append(Compared(table, own[0]["rows"], *array.mean(axis=0).tolist(), float(difference.mean()), error))
+        a, our_leaves, b, cart_leaves = array.mean(axis=0).tolist()
+        found.append(Compared(table, own[0]["rows"], a, our_leaves, b, cart_leaves, float(difference.mean()), error))
     return found
 
 
