@@ -24,6 +24,7 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0,
     "threads": 1,
     "min_samples_leaf": "1",
+    "ties": "purity",
     "rule": "smooth",
 }
 
@@ -117,7 +118,7 @@ class TreeOptions(Group):
             "--max-depth",
             "-d",
             metavar="DEPTH",
-            help="Maximum depth, 3 by default; none for no limit; several with --cv: 2,3.",
+            help="Maximum depth, 3 by default; none for no limit; with --cv also auto, or several: 2,3,none.",
             panel=_TREE,
         ),
     ] = None
@@ -132,7 +133,18 @@ class TreeOptions(Group):
     ] = None
     min_samples_leaf: Annotated[
         str | None,
-        _option("--min-samples-leaf", metavar="N", help="Minimum rows in a leaf, or their share.", panel=_TREE),
+        _option(
+            "--min-samples-leaf",
+            metavar="N",
+            help="Minimum rows in a leaf, or their share; several with --cv: 1,5.",
+            panel=_TREE,
+        ),
+    ] = None
+    ties: Annotated[
+        Literal["purity", "support", "first"] | None,
+        _option(
+            "--ties", help="Of equally good trees: purer leaves (default), larger leaves, or the first.", panel=_TREE
+        ),
     ] = None
     max_leaf_nodes: Annotated[
         int | None, _option("--max-leaf-nodes", help="Maximum number of leaves.", panel=_TREE)

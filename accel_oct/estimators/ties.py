@@ -11,20 +11,21 @@ from accel_oct.constraints import bind_all
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.estimators.training import Solved
 from accel_oct.exact.ordered import OrderedTree
-from accel_oct.exact.ties import CRITERIA, WORK, Settled, TieCriterion
+from accel_oct.exact.ties import WORK, Settled
 from accel_oct.objectives import LinearScore
 from accel_oct.solving.every_split import EverySplit
 from accel_oct.solving.result import constraint_reports
+from accel_oct.support.arguments import TIE_CRITERIA, TieCriterion
 from accel_oct.support.stopping import Clock
 from accel_oct.tree import DecisionTree
 
 
 def checked_ties(ties: Any) -> TieCriterion:
     """Return a valid `ties`."""
-    for criterion in CRITERIA:
+    for criterion in TIE_CRITERIA:
         if isinstance(ties, str) and ties == criterion:
             return criterion
-    raise InvalidInputError(f"ties must be one of {', '.join(map(repr, CRITERIA))}, got {shown(ties)}")
+    raise InvalidInputError(f"ties must be one of {', '.join(map(repr, TIE_CRITERIA))}, got {shown(ties)}")
 
 
 def note_of(criterion: TieCriterion, settled: Settled) -> dict[str, Any]:

@@ -17,17 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.exact.ordered import LeafLimits, OrderedTree
+from accel_oct.support.arguments import TieCriterion
 
-__all__ = ["CRITERIA", "Exchange", "Settled", "TieCriterion"]
-
-TieCriterion = Literal["purity", "support", "first"]
-CRITERIA: tuple[TieCriterion, ...] = ("purity", "support", "first")
+__all__ = ["Exchange", "Settled"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

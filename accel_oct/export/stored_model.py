@@ -36,7 +36,7 @@ from accel_oct.mip import Solver
 from accel_oct.objectives.built_in import NAMED
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import STATUSES, ConstraintReport, HistoryRow, Result
-from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, as_whole, checked_depth
+from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, TIE_CRITERIA, as_whole, checked_depth
 from accel_oct.support.files import read_text, replacing
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.fitted_tree import FittedTree
@@ -49,7 +49,7 @@ MAX_BYTES = 64 << 20
 #: Parameters that JSON holds as they are.
 _PLAIN_PARAMETERS = (
     *("max_depth", "leaf_penalty", "time_limit", "missing"),
-    *("min_samples_leaf", "max_leaf_nodes", "max_features_used", "monotonic_cst", "exclude"),
+    *("min_samples_leaf", "max_leaf_nodes", "max_features_used", "monotonic_cst", "exclude", "ties"),
 )
 _LABEL_TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str}
 _LABEL_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
@@ -291,7 +291,7 @@ def _read_parameters(entries: JsonObject) -> dict[str, Any]:
         isinstance(column, str | int) and not isinstance(column, bool) for column in entries.sequence("exclude")
     ):
         raise InvalidInputError("parameters.exclude must hold names or positions of columns")
-    signs = entries.values.get("monotonic_cst")  # files of earlier versions lack it
+    signs = entries.values.get("monotonic_cst")  # files of earlier versions lack it, and `ties`
     if signs is not None and not (
         isinstance(signs, dict | list)
         and all(as_whole(sign) in (-1, 0, 1) for sign in (signs.values() if isinstance(signs, dict) else signs))
@@ -302,9 +302,13 @@ def _read_parameters(entries: JsonObject) -> dict[str, Any]:
     solver, config, encoder = entries.get("solver"), entries.get("config"), entries.get("encoder")
     if isinstance(config, str):
         Config.preset(config)  # refuses an unknown name
-    plain = [name for name in _PLAIN_PARAMETERS if name != "monotonic_cst"]
+    ties = entries.values.get("ties", "first")
+    if ties not in TIE_CRITERIA:
+        raise InvalidInputError(f"parameters.ties must be one of {', '.join(TIE_CRITERIA)}, got {shown(ties)}")
+    plain = [name for name in _PLAIN_PARAMETERS if name not in ("monotonic_cst", "ties")]
     return {name: entries.get(name) for name in (*plain, "objective")} | {
         "monotonic_cst": signs,
+        "ties": ties,
         "solver": solver if isinstance(solver, str) else _read_solver(entries.table("solver")),
         "verbose": entries.whole("verbose"),
         "config": config if isinstance(config, str) else Config.from_mapping(entries.table("config").values),

@@ -20,13 +20,13 @@ from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.exact import LocalRules
 from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.ordered import LeafLimits, OrderedProblem, OrderedTree, ordered_problem, search_ordered
-from accel_oct.exact.ties import Exchange, Settled, TieCriterion
+from accel_oct.exact.ties import Exchange, Settled
 from accel_oct.mip import SolveOptions, relative_gap
 from accel_oct.objectives import LinearScore
 from accel_oct.pricing import Dual
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
 from accel_oct.solving.result import HistoryRow, RunOutcome, Status
-from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, checked_depth
+from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, TieCriterion, checked_depth
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock, Stopper
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,3 +103,16 @@ def test_cross_validation_passes_ties_on() -> None:
     model = OptimalTreeClassifierCV(2, [0.02], cv=3, ties="support").fit(X, y)
     assert model.best_estimator_.ties == "support"
     assert model.result_.stats["ties"]["criterion"] == "support"
+
+
+def test_json_keeps_ties(tmp_path: Path) -> None:
+    """A stored model has its criterion; files without one are of the first tree; another value is an error."""
+    model = OptimalTreeClassifier(2, 0.02, ties="support").fit(*tied())
+    document = json.loads(model.to_json(tmp_path / "model.json") or (tmp_path / "model.json").read_text())
+    assert OptimalTreeClassifier.from_json(json.dumps(document)).ties == "support"
+    del document["parameters"]["ties"]
+    assert OptimalTreeClassifier.from_json(json.dumps(document)).ties == "first"
+    for wrong in ("best", ["purity"], None):
+        document["parameters"]["ties"] = wrong
+        with pytest.raises(InvalidInputError, match=r"parameters\.ties"):
+            OptimalTreeClassifier.from_json(json.dumps(document))

@@ -7,7 +7,8 @@ import pytest
 from oracles.ties import earned, masses_hold, one_question_apart, purity, supports, trees_of_depth_one
 
 from accel_oct.exact.ordered import LeafLimits, OrderedTree, dense_ranks, ordered_problem, search_ordered
-from accel_oct.exact.ties import Exchange, TieCriterion
+from accel_oct.exact.ties import Exchange
+from accel_oct.support.arguments import TieCriterion
 
 ROUNDING = 1e-9
 
