@@ -24,7 +24,8 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0,
     "threads": 1,
     "min_samples_leaf": "1",
-    "rule": "best",
+    "ties": "purity",
+    "rule": "smooth",
 }
 
 
@@ -151,7 +152,7 @@ class TreeOptions(Group):
             "--max-depth",
             "-d",
             metavar="DEPTH",
-            help="Maximum depth, 3 by default; none for no limit; several with --cv: 2,3.",
+            help="Maximum depth, 3 by default; none for no limit; with --cv also auto, or several: 2,3,none.",
             panel=_TREE,
         ),
     ] = None
@@ -166,7 +167,18 @@ class TreeOptions(Group):
     ] = None
     min_samples_leaf: Annotated[
         str | None,
-        _option("--min-samples-leaf", metavar="N", help="Minimum rows in a leaf, or their share.", panel=_TREE),
+        _option(
+            "--min-samples-leaf",
+            metavar="N",
+            help="Minimum rows in a leaf, or their share; several with --cv: 1,5.",
+            panel=_TREE,
+        ),
+    ] = None
+    ties: Annotated[
+        Literal["purity", "support", "first"] | None,
+        _option(
+            "--ties", help="Of equally good trees: purer leaves (default), larger leaves, or the first.", panel=_TREE
+        ),
     ] = None
     max_leaf_nodes: Annotated[
         int | None, _option("--max-leaf-nodes", help="Maximum number of leaves.", panel=_TREE)
@@ -311,8 +323,8 @@ class ValidationOptions(Group):
         _option("--scoring", help="scikit-learn score on held-out rows.", panel=_VALIDATING),
     ] = None
     rule: Annotated[
-        Literal["best", "one_standard_error"] | None,
-        _option("--cv-rule", help="Best score, or simplest within one standard error.", panel=_VALIDATING),
+        Literal["smooth", "best", "one_standard_error"] | None,
+        _option("--cv-rule", help="Best score, or smallest within one standard error.", panel=_VALIDATING),
     ] = None
     n_jobs: Annotated[
         int | None,

@@ -289,13 +289,17 @@ class GreedyTree:
         return below(0)
 
 
-def cart_trees(matrix: Any, y: Any, weights: Any, max_depth: int, n_seeds: int) -> Iterator[Any]:
+def cart_trees(
+    matrix: Any, y: Any, weights: Any, max_depth: int, n_seeds: int, min_samples_leaf: int = 1
+) -> Iterator[Any]:
     """Yield the `tree_` of fitted CART trees on ranks, for every criterion and seed."""
     from sklearn.tree import DecisionTreeClassifier
 
     for criterion in _CRITERIA:
         for seed in range(n_seeds):
-            tree = DecisionTreeClassifier(criterion=criterion, max_depth=max_depth, random_state=seed)
+            tree = DecisionTreeClassifier(
+                criterion=criterion, max_depth=max_depth, min_samples_leaf=min_samples_leaf, random_state=seed
+            )
             yield tree.fit(matrix, y, weights).tree_
 
 

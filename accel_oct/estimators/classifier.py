@@ -29,6 +29,7 @@ from accel_oct.estimators.in_pieces import check_rows
 from accel_oct.estimators.optimal import OptimalTreeModel
 from accel_oct.estimators.rules import checked_penalties, column_constraints
 from accel_oct.estimators.stability import bootstrap_stability
+from accel_oct.estimators.ties import checked_ties
 from accel_oct.estimators.trade_off import TradeOff, trade_off
 from accel_oct.estimators.training import Solved
 from accel_oct.export.stored_model import MAX_BYTES, read_json
@@ -116,6 +117,11 @@ class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
         For `close_to`: "splits" takes the tree that has most splits of the old tree, on the same column and with the
         same division of the training rows. The old model must be a fitted classifier of this package or a tree, and
         constraints are not supported.
+    ties : {"purity", "support", "first"}
+        Which of the equally good trees to take. "purity": no tree that differs in one question, and is also optimal,
+        has purer leaves (smaller Gini impurity). "support": first a larger smallest leaf, then purer leaves. "first":
+        the tree that the search found. Applies to proven optima if subtrees are independent, and within a limit of
+        work; ``result_.stats["ties"]`` tells what was done. Objective and proof do not depend on it.
     progress : callable or None
         Called with every `ProgressEvent` while solving; see docs/live-view.md.
     verbose : int
@@ -186,6 +192,7 @@ class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
         close_to: Any = None,
         within: float = 0.0,
         agreement: str = "predictions",
+        ties: str = "purity",
         progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
@@ -211,6 +218,7 @@ class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
         self.close_to = close_to
         self.within = within
         self.agreement = agreement
+        self.ties = ties
         self.progress = progress
         self.verbose = verbose
 
@@ -277,6 +285,7 @@ class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
     def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Sink | None) -> None:
         began = time.perf_counter()
         announce(progress, "encoding")
+        checked_ties(self.ties)
         stable = self.close_to is not None
         checked_smoothing(self.smoothing)
         if stable and self.max_depth is None:
@@ -350,7 +359,7 @@ class OptimalTreeClassifier(TreeClassifier, OptimalTreeModel):
             X,
             y,
             given,
-            lambda base, source, clock, progress: along_penalties(base, source, penalties, lambda: clock, progress),
+            lambda base, source, clock, progress: along_penalties(base, source, penalties, clock, progress),
             [{"leaf_penalty": penalty} for penalty in penalties],
         )
 

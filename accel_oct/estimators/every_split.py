@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,12 @@ from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.orders import TableOrders
 from accel_oct.encoding.table_encoder import DEFAULT_CATEGORIES
 from accel_oct.errors import AccelOctError, InvalidInputError
-from accel_oct.estimators.greedy import greedy_trees, is_large
-from accel_oct.estimators.rules import column_constraints
+from accel_oct.estimators.greedy import GreedyTrees, is_large
+from accel_oct.estimators.rules import column_constraints, least_samples
+from accel_oct.estimators.ties import among_equals, checked_ties, note_of
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.exact.ordered import OrderedTree
+from accel_oct.exact.ties import Settled
 from accel_oct.mip import SolveOptions, as_solver, candidate_backends
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import LinearScore, as_objective
@@ -48,6 +51,15 @@ def _can_search(model: Any) -> bool:
     monotone = any(isinstance(each, Monotone) for each in column_constraints(model))
     coupled = model.max_features_used is not None or monotone
     return is_default_config(model.config) and not model.components and not coupled
+
+
+def allows_any_depth(model: Any, data: TrainingData) -> bool:
+    """Return whether a search for a classifier needs no depth limit, whatever the leaf penalty."""
+    if not _can_search(model) or not isinstance(data.score, LinearScore) or data.tally is not None:
+        return False
+    bound = bind_all(model._all_constraints(data), data.dataset)
+    n_samples = data.dataset.n_samples
+    return all(each.traits.leaves is not None or each.traits.on_paths(n_samples) is not None for each in bound)
 
 
 def unlimited_depth_error() -> InvalidInputError:
@@ -106,25 +118,23 @@ class TableSearch:
 
     def solve(self, leaf_penalty: float, clock: Clock, progress: Sink | None = None) -> Solved:
         """Search, and encode the rows with the conditions of the tree; the classifier stores the encoder."""
-        return self.encoded(self.searched(leaf_penalty, clock, progress))
+        return self.encoded(self.searched(leaf_penalty, clock, progress), clock)
 
-    def path(
-        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Sink | None = None
-    ) -> Iterator[Solved]:
+    def path(self, penalties: Sequence[float], clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """Yield the optimum of each penalty in the given order; each search starts from the previous trees.
 
-        `clock` returns the clock of the next search.
+        Each penalty may take an equal part of the time that is left.
         """
         known: list[OrderedTree] = []
-        for penalty in penalties:
-            outcome = self.searched(penalty, clock(), progress, known)
+        for place, penalty in enumerate(penalties):
+            outcome = self.searched(penalty, clock.share(len(penalties) - place), progress, known)
             known += [] if outcome.tree is None else [outcome.tree]
-            yield self.encoded(outcome)
+            yield self.encoded(outcome, clock)
 
     def frontier(self, clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """Yield the best tree for each number of leaves."""
         for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
-            yield replace(self, space=space).encoded(outcome)
+            yield replace(self, space=space).encoded(outcome, clock)
 
     def searched(
         self,
@@ -140,11 +150,16 @@ class TableSearch:
         """
         large = is_large(self.space)
         if large:
-            known = [*known, *greedy_trees(self.space, leaf_penalty)]
+            known = [*known, *self.greedy.pruned(leaf_penalty)]
         outcome = self._searched(leaf_penalty, clock, progress, known)
         if large or outcome.status in ("optimal", "infeasible"):
             return outcome
-        return self.space.improved(outcome, greedy_trees(self.space, leaf_penalty), clock)
+        return self.space.improved(outcome, self.greedy.pruned(leaf_penalty), clock)
+
+    @cached_property
+    def greedy(self) -> GreedyTrees:
+        """CART trees of the table, of as many rows per leaf as the classifier requires."""
+        return GreedyTrees(self.space, least_samples(self.model.min_samples_leaf, len(self.checked.codes)))
 
     def _searched(
         self, leaf_penalty: float, clock: Clock, progress: Sink | None, known: Sequence[OrderedTree]
@@ -157,6 +172,8 @@ class TableSearch:
         outcome = space.solve(leaf_penalty, options, first, progress, known=known)
         if outcome.status != "time_limit" or clock.left == 0.0:
             return outcome
+        if clock.left is not None and clock.left < _LEAST_FOR_RESTART:
+            return space.solve(leaf_penalty, options, clock, progress, known=known, before=outcome)
         started = self._over_chosen_splits(leaf_penalty, clock, progress)
         return space.solve(leaf_penalty, options, clock, progress, known=[*known, *started], before=outcome)
 
@@ -210,9 +227,25 @@ class TableSearch:
         add(1)
         return None if None in cuts.values() else OrderedTree.of_rows(np.array(rows, dtype=np.int32))
 
-    def encoded(self, outcome: EverySplitOutcome) -> Solved:
+    def _settled(self, outcome: EverySplitOutcome, clock: Clock) -> EverySplitOutcome:
+        """Return the outcome with the tree that the classifier takes among equally good ones, if it is optimal."""
+        criterion, tree = checked_ties(self.model.ties), outcome.tree
+        if criterion == "first" or tree is None or tree.n_leaves == 1 or outcome.status != "optimal":
+            return outcome
+        if tree not in self._known_ties:
+            self._known_ties[tree] = self.space.settled(tree, criterion, lambda: clock.left == 0.0)
+        settled = self._known_ties[tree]
+        return replace(outcome, tree=settled.tree, stats={**outcome.stats, **note_of(criterion, settled)})
+
+    @cached_property
+    def _known_ties(self) -> dict[OrderedTree, Settled]:
+        """Results of `_settled`: neighbouring penalties often have the same tree."""
+        return {}
+
+    def encoded(self, outcome: EverySplitOutcome, clock: Clock) -> Solved:
         """Return an outcome with rows encoded by the conditions of its tree; the classifier stores the encoder."""
         splits: dict[tuple[int, int], tuple[Condition, bool]] = {}
+        outcome = self._settled(outcome, clock)
         if outcome.tree is not None:
             tree = self._centred(outcome.tree)
             outcome = replace(outcome, tree=tree)
@@ -341,21 +374,27 @@ class FeatureSearch:
             raise unlimited_depth_error()
         return cls(model, data, space)
 
-    def path(
-        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Sink | None = None
-    ) -> Iterator[Solved]:
-        """Yield the optimum of each penalty; `clock` returns the clock of the next search."""
-        for penalty in penalties:
-            yield self.solve(penalty, clock(), progress)
+    def path(self, penalties: Sequence[float], clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
+        """Yield the optimum of each penalty; each may take an equal part of the time that is left."""
+        for place, penalty in enumerate(penalties):
+            yield self.solve(penalty, clock.share(len(penalties) - place), progress)
 
     def frontier(self, clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """Yield the best tree for each number of leaves."""
         for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
-            yield replace(self, space=space).encoded(outcome)
+            yield among_equals(self.model, replace(self, space=space).encoded(outcome), clock)
 
     def solve(self, leaf_penalty: float, clock: Clock, progress: Sink | None = None) -> Solved:
-        """Return the optimum of one penalty."""
-        return self.encoded(self.space.solve(leaf_penalty, _options(self.model, clock.limit), clock, progress))
+        """Return the optimum of one penalty; without a proof, at least as good as CART trees."""
+        outcome = self.space.solve(leaf_penalty, _options(self.model, clock.limit), clock, progress)
+        if outcome.status not in ("optimal", "infeasible"):
+            outcome = self.space.improved(outcome, self.greedy.pruned(leaf_penalty), clock)
+        return among_equals(self.model, self.encoded(outcome), clock)
+
+    @cached_property
+    def greedy(self) -> GreedyTrees:
+        """CART trees of the features, of as many rows per leaf as the classifier requires."""
+        return GreedyTrees(self.space, least_samples(self.model.min_samples_leaf, self.data.n_samples))
 
     def encoded(self, outcome: EverySplitOutcome) -> Solved:
         """Return an outcome over the features."""
@@ -433,6 +472,9 @@ _FIRST_SECONDS, _FIRST_SHARE = 10.0, 0.4
 _START_SECONDS, _START_SHARE, _START_BUDGET, _DEEPEST_START, _UNLIMITED_START = 10.0, 0.4, 1.0, 6, 5
 """Trees over chosen splits: seconds, share of the remaining time, budget of the encoder, largest depth, and the depth
 for a search without a depth limit."""
+
+_LEAST_FOR_RESTART = 1.0
+"""Remaining seconds below which a deep search goes on without trees over chosen splits, which take about as long."""
 
 _START_CELLS = 200_000
 """Cells of the sample of a large table on which these splits are chosen."""

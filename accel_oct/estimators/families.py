@@ -19,6 +19,7 @@ from accel_oct.errors import InvalidInputError, shown
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch
 from accel_oct.estimators.fitted import FittedClassifier
 from accel_oct.estimators.in_pieces import check_rows
+from accel_oct.estimators.ties import among_equals
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.export.view import view
 from accel_oct.live import watched
@@ -50,25 +51,25 @@ def along_penalties(
     model: Any,
     source: CheckedRows | EncodedTable,
     penalties: Sequence[float],
-    clock: Callable[[], Clock],
+    clock: Clock,
     progress: Sink | None,
 ) -> Iterator[Solved]:
     """Yield the optimum of each penalty in the given order; the model stores the last encoder.
+
+    Each search may take an equal part of the time that is left.
 
     Parameters
     ----------
     model : OptimalTreeClassifier
     source : CheckedRows or EncodedTable
         Training data.
-    clock : callable
-        Returns the clock of the next search.
     """
     search: TableSearch | FeatureSearch | None = TableSearch.of(model, source)
     if search is None:
         data = model._prepare(source)
         if model.max_depth is not None:
             for result in _results(model, data, penalties, clock, progress):
-                yield Solved(model.encoder_, data, result)
+                yield among_equals(model, Solved(model.encoder_, data, result), clock)
             return
         search = FeatureSearch.of(model, data)
     yield from search.path(penalties, clock, progress)
@@ -78,7 +79,7 @@ def _results(
     model: Any,
     data: TrainingData,
     penalties: Sequence[float],
-    clock: Callable[[], Clock],
+    clock: Clock,
     progress: Sink | None,
 ) -> Iterator[Result]:
     """Yield the results by one frontier of binary features, or one `solve` per penalty if the options need it."""
@@ -87,8 +88,9 @@ def _results(
     bound = bind_all(constraints, data.dataset)
     independent = all(each.traits.by_tables for each in bound)
     if asked or model.components or not independent or not isinstance(data.score, LinearScore):
-        for penalty in penalties:
-            yield model.set_params(leaf_penalty=penalty)._solve(data, clock().left, progress)
+        for place, penalty in enumerate(penalties):
+            limit = clock.share(len(penalties) - place).left
+            yield model.set_params(leaf_penalty=penalty)._solve(data, limit, progress)
         return
     yield from solve_path(
         data.dataset,
@@ -97,7 +99,7 @@ def _results(
         constraints=constraints,
         objective=Fixed(data.score),
         solver=model.solver,
-        time_limit=clock().left,
+        time_limit=clock.left,
         progress=progress,
     )
 
@@ -130,7 +132,7 @@ def by_leaves(model: Any, source: CheckedRows | EncodedTable, clock: Clock, prog
         progress=progress,
     )
     for leaves in range(1, found.max_leaves + 1):
-        yield Solved(model.encoder_, data, found.result(leaves))
+        yield among_equals(model, Solved(model.encoder_, data, found.result(leaves)), clock)
 
 
 EXAMINED = 50_000

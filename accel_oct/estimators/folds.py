@@ -34,6 +34,7 @@ class Task(NamedTuple):
     test: NDArray[Any]
     penalties: list[float]
     scoring: Any = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,16 +72,20 @@ class FoldReporter:
         self._reporter.begin("cross-validation", lambda: ("", {"folds done": (self._done, self._n_folds)}))
 
 
-def solve_folds(tasks: list[Task], n_jobs: int | None, reporter: FoldReporter) -> list[FoldOutcome]:
-    """Solve the folds; Ctrl-C in any of them ends them all."""
+def solve_folds(tasks: list[Task], n_jobs: int | None, clock: Clock, reporter: FoldReporter) -> list[FoldOutcome]:
+    """Solve the folds, in equal parts of the time that the clock has left; Ctrl-C in any of them ends them all."""
     done: list[FoldOutcome] = []
+    n_parallel = effective_n_jobs(n_jobs)
     with remembered_interrupts() as interrupted:
-        if effective_n_jobs(n_jobs) == 1:
+        if n_parallel == 1:
             outcomes: Iterable[FoldOutcome] = (
-                solve_fold(task, interrupted.is_set, reporter.part(number)) for number, task in enumerate(tasks)
+                solve_fold(_limited(task, clock, len(tasks) - number), interrupted.is_set, reporter.part(number))
+                for number, task in enumerate(tasks)
             )
         else:
-            outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(solve_fold)(task) for task in tasks)
+            rounds = math.ceil(len(tasks) / n_parallel)
+            limited = [_limited(task, clock, rounds) for task in tasks]
+            outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(solve_fold)(task) for task in limited)
         for outcome in outcomes:
             if outcome.interrupted or interrupted.is_set():
                 raise KeyboardInterrupt("cross-validation was interrupted: no penalty was chosen")
@@ -89,10 +94,17 @@ def solve_folds(tasks: list[Task], n_jobs: int | None, reporter: FoldReporter) -
     return done
 
 
+def _limited(task: Task, clock: Clock, parts: int) -> Task:
+    """Return a task with its part of the time that is left."""
+    if clock.left is None:
+        return task
+    return task._replace(seconds=clock.left / parts if task.seconds is None else min(task.seconds, clock.left / parts))
+
+
 def solve_fold(
     task: Task, should_stop: Callable[[], bool] = lambda: False, progress: Sink | None = None
 ) -> FoldOutcome:
-    model, X, y, weights, given, _, test, _, scoring = task
+    model, X, y, weights, given, test, scoring = *task[:5], task.test, task.scoring
     held_out = rows_of(X, test)
     test_weights = None if weights is None or not weights[test].any() else weights[test]
     encoder, rows = None, None
@@ -121,13 +133,8 @@ def solve_fold(
 
 def _solved(task: Task, progress: Sink | None) -> Iterator[Solved]:
     """Return the optimum of each penalty on the training rows; the model stores the last encoder."""
+    clock = Clock(time.perf_counter(), task.seconds)
     model, train = task.model, task.train
     weights = None if task.weights is None else task.weights[train]
     source = model._source(rows_of(task.X, train), task.y[train], (weights, task.given.of_rows(train), None))
-    return along_penalties(
-        model,
-        source,
-        task.penalties,
-        lambda: Clock(time.perf_counter(), model.time_limit),
-        progress,
-    )
+    return along_penalties(model, source, task.penalties, clock, progress)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from accel_oct.encoding.auto import SEEDS, SMALL, cart_trees
 from accel_oct.exact.ordered import OrderedTree
 from accel_oct.solving.every_split import EverySplit
 
-_DEPTH = 6
+_DEPTH = 12
 """Depth of the trees if there is no depth limit."""
 
 _MOST_CELLS = 200_000_000
@@ -23,34 +25,58 @@ def is_large(space: EverySplit) -> bool:
     return space.ranks.size > SMALL
 
 
-def greedy_trees(space: EverySplit, leaf_penalty: float) -> Iterator[OrderedTree]:
-    """Yield CART trees that satisfy the constraints, with the best labels and the best pruning for the penalty.
+@dataclass(frozen=True, eq=False)
+class GreedyTrees:
+    """CART trees of a problem, grown once and pruned for each leaf penalty.
 
     They are grown on all rows of a small table and on a sample of a large one. Labels and pruning are optimal on all
     rows.
+
+    Attributes
+    ----------
+    space : EverySplit
+    least : int
+        Smallest number of rows in a leaf.
     """
-    gains, price = space.gains[space.rows], space.score.rows.leaf_price(leaf_penalty, space.score.norm)
-    weights = gains.max(axis=1) - gains.min(axis=1)
-    if not 0 < space.ranks.size <= _MOST_CELLS or not weights.any() or space.max_depth == 0:
-        return
-    matrix, labels = space.ranks.T.astype(np.float32), gains.argmax(axis=1)
-    rows: Any = slice(None)
-    if is_large(space):
-        rows = np.random.default_rng(0).choice(len(matrix), max(1, SMALL // matrix.shape[1]), replace=False)
-    if not weights[rows].any():
-        return
-    depth = _DEPTH if space.max_depth is None else space.max_depth
-    for arrays in cart_trees(matrix[rows], labels[rows], weights[rows], depth, 1 if is_large(space) else SEEDS):
-        tree = _pruned(arrays, matrix, gains, price)
-        if space.allows(tree):
-            yield tree
+
+    space: EverySplit
+    least: int = 1
+
+    def pruned(self, leaf_penalty: float) -> Iterator[OrderedTree]:
+        """Yield the trees that satisfy the constraints, with the best labels and the best pruning for the penalty."""
+        price = self.space.score.rows.leaf_price(leaf_penalty, self.space.score.norm)
+        for arrays, sums in self._grown:
+            tree = _pruned(arrays, sums, price)
+            if self.space.allows(tree):
+                yield tree
+
+    @cached_property
+    def _grown(self) -> list[tuple[Any, Any]]:
+        """Trees of scikit-learn, and what each label earns in each of their leaves."""
+        space = self.space
+        gains = space.gains[space.rows]
+        weights = gains.max(axis=1) - gains.min(axis=1)
+        if not 0 < space.ranks.size <= _MOST_CELLS or not weights.any() or space.max_depth == 0:
+            return []
+        matrix, labels = space.ranks.T.astype(np.float32), gains.argmax(axis=1)
+        rows: Any = slice(None)
+        if is_large(space):
+            rows = np.random.default_rng(0).choice(len(matrix), max(1, SMALL // matrix.shape[1]), replace=False)
+        if not weights[rows].any():
+            return []
+        depth = _DEPTH if space.max_depth is None else space.max_depth
+        seeds = 1 if is_large(space) else SEEDS
+        found = []
+        for arrays in cart_trees(matrix[rows], labels[rows], weights[rows], depth, seeds, self.least):
+            place, n_nodes = arrays.apply(matrix), len(arrays.children_left)
+            found.append((arrays, np.stack([np.bincount(place, part, n_nodes) for part in gains.T], axis=1)))
+        return found
 
 
-def _pruned(arrays: Any, matrix: Any, gains: Any, price: float) -> OrderedTree:
-    """Return the best pruning of a CART tree."""
+def _pruned(arrays: Any, earned: Any, price: float) -> OrderedTree:
+    """Return the best pruning of a CART tree; `earned` is what each label earns in each leaf."""
     left, right = arrays.children_left.tolist(), arrays.children_right.tolist()
-    place = arrays.apply(matrix)
-    sums = np.stack([np.bincount(place, part, len(left)) for part in gains.T], axis=1)
+    sums = earned.copy()
     value = np.full(len(left), -np.inf)
     for node in reversed(range(len(left))):  # children come after their parents
         if left[node] >= 0:

@@ -15,6 +15,7 @@ from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
 from accel_oct.estimators.base import TreeModel
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch, table_bound
 from accel_oct.estimators.refining import Refinement
+from accel_oct.estimators.ties import among_equals
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.mip import as_solver
 from accel_oct.solving.config import is_default_config
@@ -35,6 +36,7 @@ class OptimalTreeModel(TreeModel):
     config: Any
     components: Any
     progress: Any
+    ties: str = "first"
 
     def _search(
         self,
@@ -56,6 +58,7 @@ class OptimalTreeModel(TreeModel):
                 solved = search.solve(self.leaf_penalty, Clock(began, self.time_limit), progress)
             else:
                 solved = self._solve_refining(source, data, began, stopped.is_set, progress, bounded=True)
+                solved = among_equals(self, solved, Clock(began, self.time_limit))
             self._adopt(solved.result, solved.data)
             if finish is not None:
                 finish(stopped.is_set)

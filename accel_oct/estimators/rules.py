@@ -39,7 +39,7 @@ def all_constraints(
         raise InvalidInputError(f"constraints must be a list of constraints, got {shown(constraints)}")
     found = list(constraints or [])
     # A single leaf is always allowed, as in scikit-learn.
-    least = min(_least_samples(min_samples_leaf, n_samples), n_present)
+    least = min(least_samples(min_samples_leaf, n_samples), n_present)
     if least > 1:
         found.append(MinLeafWeight(samples=least))
     for name, value, kind, fewest in (
@@ -92,7 +92,13 @@ def _column(column: Any, names: Sequence[str]) -> str:
     return names[place]
 
 
-def _least_samples(value: Any, n_samples: int) -> int:
+def checked_leaf(value: Any) -> Any:
+    """Return a valid `min_samples_leaf`."""
+    least_samples(value, 1)
+    return value
+
+
+def least_samples(value: Any, n_samples: int) -> int:
     """Return `min_samples_leaf` as a count; a share is rounded up, as in scikit-learn."""
     if (whole := as_whole(value)) is not None and whole >= 1:
         return whole

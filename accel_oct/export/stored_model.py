@@ -38,7 +38,7 @@ from accel_oct.mip import Solver
 from accel_oct.objectives.built_in import NAMED
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import STATUSES, ConstraintReport, HistoryRow, Result
-from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, as_whole, checked_depth
+from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, TIE_CRITERIA, as_whole, checked_depth
 from accel_oct.support.files import read_text, replacing
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.fitted_tree import FittedTree
@@ -57,7 +57,14 @@ _PLAIN_PARAMETERS = (
 )
 #: Parameters of policy trees that JSON holds as they are; those that only classifiers have, with neutral values.
 _POLICY_PARAMETERS = ("method", "clip", "minimise")
-_CLASSIFIER_ONLY = {"config": "default", "class_weight": None, "objective": None, "smoothing": 0.0, "calibrate": None}
+_CLASSIFIER_ONLY = {
+    "config": "default",
+    "class_weight": None,
+    "objective": None,
+    "smoothing": 0.0,
+    "calibrate": None,
+    "ties": "first",
+}
 _LABEL_TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str}
 _LABEL_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
 _MAX_THREADS = 1 << 20
@@ -177,6 +184,7 @@ def _classifier_parameters(model: Any) -> dict[str, Any]:
         "objective": model.objective if isinstance(model.objective, str) else None,
         "smoothing": checked_smoothing(model.smoothing),
         "calibrate": as_whole(model.calibrate),
+        "ties": model.ties,
     }
 
 
@@ -336,7 +344,7 @@ def _read_parameters(entries: JsonObject) -> dict[str, Any]:
         isinstance(column, str | int) and not isinstance(column, bool) for column in entries.sequence("exclude")
     ):
         raise InvalidInputError("parameters.exclude must hold names or positions of columns")
-    signs = entries.values.get("monotonic_cst")  # files of earlier versions lack it
+    signs = entries.values.get("monotonic_cst")  # files of earlier versions lack it, and `ties`
     if signs is not None and not (
         isinstance(signs, dict | list)
         and all(as_whole(sign) in (-1, 0, 1) for sign in (signs.values() if isinstance(signs, dict) else signs))
@@ -347,9 +355,13 @@ def _read_parameters(entries: JsonObject) -> dict[str, Any]:
     solver, config, encoder = entries.get("solver"), entries.get("config"), entries.get("encoder")
     if isinstance(config, str):
         Config.preset(config)  # refuses an unknown name
+    ties = entries.values.get("ties", "first")
+    if ties not in TIE_CRITERIA:
+        raise InvalidInputError(f"parameters.ties must be one of {', '.join(TIE_CRITERIA)}, got {shown(ties)}")
     plain = [name for name in _PLAIN_PARAMETERS if name != "monotonic_cst"]
     return {name: entries.get(name) for name in (*plain, "objective", "smoothing", "calibrate")} | {
         "monotonic_cst": signs,
+        "ties": ties,
         "solver": solver if isinstance(solver, str) else _read_solver(entries.table("solver")),
         "verbose": entries.whole("verbose"),
         "config": config if isinstance(config, str) else Config.from_mapping(entries.table("config").values),

@@ -20,12 +20,13 @@ from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.exact import LocalRules
 from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.ordered import LeafLimits, OrderedProblem, OrderedTree, ordered_problem, search_ordered
+from accel_oct.exact.ties import Exchange, Settled
 from accel_oct.mip import SolveOptions, relative_gap
 from accel_oct.objectives import LinearScore
 from accel_oct.pricing import Dual
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
 from accel_oct.solving.result import HistoryRow, RunOutcome, Status
-from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, checked_depth
+from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, TieCriterion, checked_depth
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock, Stopper
 
@@ -199,6 +200,16 @@ class EverySplit:
                 history = (*outcome.history, row)
                 outcome = replace(outcome, tree=tree, objective=objective, bound=row.bound, history=history)
         return replace(outcome, seconds=clock.seconds)
+
+    def settled(
+        self, tree: OrderedTree, criterion: TieCriterion, should_stop: Callable[[], bool] = lambda: False
+    ) -> Settled:
+        """Return an equally good tree that is better by a criterion; see `accel_oct.exact.ties`."""
+        limits = self.limits
+        if limits is not None and limits.apart is not None:
+            return Settled(tree, 0, False)
+        whole = np.ldexp(self.gains[self.rows], self.score.rows.grid_bits).astype(np.int64)
+        return Exchange(self.ranks, whole, criterion, limits).settled(tree, should_stop)
 
     def earned(self, tree: OrderedTree) -> float:
         """Return the score of a tree, in units of weight."""

@@ -6,7 +6,7 @@ import math
 import operator
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from accel_oct.support.arrays import FloatArray
 
 #: 2**21 nodes: far beyond anything that can be solved, small enough never to exhaust memory by a typing error.
 MAX_SUPPORTED_DEPTH = 20
+
+TieCriterion = Literal["purity", "support", "first"]
+TIE_CRITERIA: tuple[TieCriterion, ...] = ("purity", "support", "first")
+"""Which of the equally good trees is taken: see `accel_oct.exact.ties`."""
 
 
 def as_whole(value: Any) -> int | None:

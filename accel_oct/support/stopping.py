@@ -66,6 +66,11 @@ class Clock:
         """Return a clock with the same beginning that ends after some seconds, or with this one."""
         return Clock(self.began, seconds if self.limit is None else min(seconds, self.limit))
 
+    def share(self, parts: float) -> Clock:
+        """Return a clock with the same beginning that ends after ``1 / parts`` of the seconds left."""
+        left = self.left
+        return self if left is None else self.limited_to(self.seconds + left / parts)
+
 
 class Stopper:
     """Callable that is true from the deadline or the first request to stop on.

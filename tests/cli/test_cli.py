@@ -58,6 +58,19 @@ def test_fit_prints_the_tree_and_shows_progress(data: Path, capsys: pytest.Captu
     assert printed.err == ""
 
 
+def test_cross_validation_selects_depth_and_smallest_leaf(data: Path, tmp_path: Path) -> None:
+    """`--max-depth auto` and several `--min-samples-leaf` reach the classifier, from the shell and from a run file."""
+    path, run = tmp_path / "model.json", tmp_path / "run.toml"
+    common = ["fit", str(data), "-t", "class", "-q", "-o", str(path), "--cv", "2", "--leaf-penalty", "0.1,0.01"]
+    assert main([*common, "--max-depth", "auto", "--min-samples-leaf", "4,6"]) == 0
+    assert OptimalTreeClassifier.from_json(path).min_samples_leaf in (4, 6)
+    run.write_text('[tree]\nmax_depth = "auto"\nmin_samples_leaf = [5, 7]\nties = "support"\n', encoding="utf-8")
+    assert main([*common, "--config", str(run)]) == 0
+    model = OptimalTreeClassifier.from_json(path)
+    assert model.min_samples_leaf in (5, 7)
+    assert model.ties == "support"
+
+
 def test_predict_takes_columns_by_name(data: Path, model: Path, tmp_path: Path) -> None:
     """In any order, with further columns; classes and probabilities as CSV."""
     rows = list(csv.reader(data.open(encoding="utf-8")))
@@ -167,6 +180,9 @@ def test_errors_are_one_line_and_code_two(data: Path, model: Path, tmp_path: Pat
         (["fit", "DATA", "--target", "class", "--leaf-penalty", "-1"], "leaf_penalty"),
         (["fit", "DATA", "--target", "class", "--leaf-penalty", "0.1,0.2"], "--cv"),
         (["fit", "DATA", "--target", "class", "--max-depth", "2,3"], "--cv"),
+        (["fit", "DATA", "--target", "class", "--min-samples-leaf", "1,5"], "--cv"),
+        (["path", "DATA", "--target", "class", "--min-samples-leaf", "1,5"], "--cv"),
+        (["fit", "DATA", "--target", "class", "--max-depth", "auto"], "--max-depth must be a number, got 'auto'"),
         (["fit", "DATA", "--target", "class", "--max-depth", "deep"], "--max-depth must be a number, got 'deep'"),
         (["fit", "DATA", "--target", "class", "--max-depth", "2.5"], "--max-depth must be a whole number"),
         (["fit", "DATA", "--target", "class", "--scoring", "f1"], "--cv"),
@@ -315,7 +331,20 @@ def test_fit_says_what_the_estimator_knows(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     given = ["-d", "2", "--leaf-penalty", "0.02", "--class-weight", "old=2", "--class-weight", "young=1"]
     given += ["--min-samples-leaf", "0.1", "--max-leaf-nodes", "3", "--max-features-used", "1", "--exclude", "region"]
-    given += ["--gap", "0.001", "--seed", "3", "--time-limit", "50", "--threads", "2", "--backend", "auto"]
+    given += [
+        "--ties",
+        "support",
+        "--gap",
+        "0.001",
+        "--seed",
+        "3",
+        "--time-limit",
+        "50",
+        "--threads",
+        "2",
+        "--backend",
+        "auto",
+    ]
     assert main(["fit", str(data), "-t", "class", "-q", "-o", str(path), *given]) == 0
     found = OptimalTreeClassifier.from_json(path)
     X, y = read_table(data, target="class")
@@ -327,6 +356,7 @@ def test_fit_says_what_the_estimator_knows(data: Path, tmp_path: Path) -> None:
         max_leaf_nodes=3,
         max_features_used=1,
         exclude=["region"],
+        ties="support",
         solver=Solver("auto", threads=2, seed=3, gap=0.001),
         time_limit=50.0,
     )

@@ -50,7 +50,7 @@ def test_a_policy_from_a_file(trial: Path, monkeypatch: pytest.MonkeyPatch, caps
         (["policy", "trial.csv", "-t", "arm", "-y", "result", "--class-weight", "balanced"], "is for classifiers"),
         (["policy", "trial.csv", "-t", "arm", "-y", "result", "--objective", "f1"], "is for classifiers"),
         (["policy", "trial.csv", "-t", "arm", "-y", "result", "--treatment-cost", "2=1"], "no treatment '2'"),
-        (["policy", "trial.csv", "-t", "arm", "-y", "result", "-d", "1,2"], "one value each"),
+        (["policy", "trial.csv", "-t", "arm", "-y", "result", "-d", "1,2"], "takes several values only in"),
         (["predict", "stored.json", "later.csv", "--proba"], "--proba: the model is a policy tree"),
         (["check", "stored.json", "trial.csv"], "the model is a policy tree"),
         (["report", "stored.json", "trial.csv", "-o", "page.html"], "the model is a policy tree"),

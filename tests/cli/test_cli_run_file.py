@@ -173,7 +173,7 @@ def test_every_key_fills_its_option(tmp_path: Path) -> None:
     reached = set()
     for section in SECTIONS:
         for key, (group, name) in keys_of(section).items():
-            for value in ("true", "3", "2.5", "'auto'", "'best'", "'category'", "'csv'"):
+            for value in ("true", "3", "2.5", "'auto'", "'best'", "'category'", "'csv'", "'first'"):
                 path = tmp_path / "run.toml"
                 path.write_text(f"[{section}]\n{key} = {value}\n", encoding="utf-8")
                 try:

@@ -12,7 +12,15 @@ from accel_oct.cli.commands.models import model_text
 from accel_oct.cli.commands.output import check_output, code_of, emit, printed, watched, writing
 from accel_oct.cli.commands.settings import RunSettings
 from accel_oct.cli.commands.tables import Training, read_training, with_columns
-from accel_oct.cli.commands.training import depths_of, numbers, plain_labels, read_rules, tree_parameters
+from accel_oct.cli.commands.training import (
+    depths_of,
+    leaves_of,
+    numbers,
+    plain_labels,
+    read_rules,
+    single,
+    tree_parameters,
+)
 from accel_oct.cli.options import (
     DisplayOptions,
     EncoderOptions,
@@ -31,7 +39,7 @@ from accel_oct.export import to_text
 from accel_oct.io.tables import missing_column
 
 #: Options that other commands have and policies lack.
-_UNUSED = ("class_weight", "--class-weight"), ("objective", "--objective")
+_UNUSED = ("class_weight", "--class-weight"), ("objective", "--objective"), ("ties", "--ties")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,18 +65,18 @@ def policy(
     check_output(output, display)
     for name, option in _UNUSED:
         if getattr(tree, name, None) or getattr(rules, name, None):
-            raise InvalidInputError(f"{option} is for classifiers: a policy has the largest mean reward")
+            raise InvalidInputError(f"{option} is for classifiers: of policies the mean reward is the largest")
     said, depth = read_rules(settings, rules), "2" if tree.max_depth is None else tree.max_depth
-    depths, penalties = depths_of(replace(tree, max_depth=depth)), numbers(tree.leaf_penalty or [], "--leaf-penalty")
-    if len(depths) > 1 or len(penalties) > 1:
-        raise InvalidInputError("--max-depth and --leaf-penalty take one value each")
+    max_depth = single(depths_of(replace(tree, max_depth=depth)), "--max-depth")
+    penalty = single(numbers(tree.leaf_penalty or ["0"], "--leaf-penalty"), "--leaf-penalty")
     rows = _read(settings.filled(table), wanted, display)
     tree, limits = settings.filled(tree), settings.filled(limits)
     shared = tree_parameters(tree, said, settings.filled(encoder), limits, rows.data.y)
-    shared = {name: value for name, value in shared.items() if name not in ("class_weight", "objective")}
+    shared = {name: value for name, value in shared.items() if name not in dict(_UNUSED)}
     model = OptimalPolicyTree(
-        depths[0],
-        penalties[0] if penalties else 0.0,
+        max_depth,
+        penalty,
+        min_samples_leaf=single(leaves_of(tree), "--min-samples-leaf"),
         method=wanted.method.replace("-", "_"),
         minimise=wanted.minimise,
         treatment_costs=_costs(wanted.treatment_cost, rows.data.y),

@@ -137,7 +137,7 @@ def _typed(group: type[Group], name: str, value: Any, where: str) -> Any:
         entries = value if isinstance(value, list) else [value]
         if all(isinstance(entry, str | int | float) and not isinstance(entry, bool) for entry in entries):
             return [str(entry) for entry in entries]
-    if kinds == [str] and isinstance(value, list) and name == "max_depth":
+    if kinds == [str] and isinstance(value, list) and name in ("max_depth", "min_samples_leaf"):
         return ",".join(map(str, value))
     if kinds == [str] and plain:
         return str(value)

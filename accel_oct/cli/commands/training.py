@@ -65,9 +65,9 @@ def read_rules(settings: RunSettings, options: RuleOptions) -> Rules:
 def tree_parameters(
     tree: TreeOptions, rules: Rules, encoder: EncoderOptions, limits: LimitOptions, y: NDArray[Any]
 ) -> dict[str, Any]:
-    """Return the parameters that all searches share, without penalty and depth."""
+    """Return the parameters that all searches share, without penalty, depth and smallest leaf."""
     return {
-        "min_samples_leaf": _one_number(str(tree.min_samples_leaf or 1), "--min-samples-leaf"),
+        "ties": tree.ties or "purity",
         "max_leaf_nodes": tree.max_leaf_nodes,
         "max_features_used": tree.max_features_used,
         "exclude": list(tree.exclude) if tree.exclude else None,
@@ -95,18 +95,21 @@ def classifier(
     validation: ValidationOptions,
 ) -> Any:
     """Return the classifier of the command `fit`."""
-    depths = depths_of(tree)
-    penalties = numbers(tree.leaf_penalty or [], "--leaf-penalty")
+    penalties, leaves = numbers(tree.leaf_penalty or [], "--leaf-penalty"), leaves_of(tree)
     chosen = replace(shared["solver"], backend=solver.backend, seed=solver.seed, gap=solver.gap)
     shared = shared | {"solver": chosen, "config": settings.switches(solver.preset)}
     if validation.cv is not None:
         how = {name: getattr(validation, name) for name in ("cv", "scoring", "rule", "n_jobs")}
-        return OptimalTreeClassifierCV(depths, penalties or None, **how, **shared)
+        depths: Any = "auto" if tree.max_depth == "auto" else depths_of(tree)
+        return OptimalTreeClassifierCV(depths, penalties or None, min_samples_leaf=leaves, **how, **shared)
     for name, value in (("--scoring", validation.scoring), ("--n-jobs", validation.n_jobs)):
         if value is not None:
             raise InvalidInputError(f"{name} needs --cv")
     return OptimalTreeClassifier(
-        _single(depths, "--max-depth"), _single(penalties or [_DEFAULT_PENALTY], "--leaf-penalty"), **shared
+        single(depths_of(tree), "--max-depth"),
+        single(penalties or [_DEFAULT_PENALTY], "--leaf-penalty"),
+        min_samples_leaf=single(leaves, "--min-samples-leaf"),
+        **shared,
     )
 
 
@@ -151,6 +154,11 @@ def depths_of(tree: TreeOptions) -> list[int | None]:
     return found
 
 
+def leaves_of(tree: TreeOptions) -> list[float]:
+    """Return the values of --min-samples-leaf."""
+    return numbers([str(tree.min_samples_leaf or 1)], "--min-samples-leaf")
+
+
 def numbers(texts: Sequence[str], option: str, whole: bool = False) -> list[float]:
     """Parse numbers from texts, optionally separated by commas."""
     found = [_one_number(part, option) for text in texts for part in str(text).replace(",", " ").split()]
@@ -171,9 +179,9 @@ def _one_number(text: str, option: str) -> float:
     raise InvalidInputError(f"{option} must be a number, got {shown(text)}")
 
 
-def _single(values: Sequence[float | None], option: str) -> Any:
+def single(values: Sequence[float | None], option: str) -> Any:
     if len(values) > 1:
-        raise InvalidInputError(f"{option} takes several values only together with --cv")
+        raise InvalidInputError(f"{option} takes several values only in `fit` with --cv")
     return values[0]
 
 
@@ -239,11 +247,10 @@ def searched(
     check_output(output, display)
     columns, tree, limits = settings.filled(columns), settings.filled(tree), settings.filled(limits)
     said = read_rules(settings, rules)
-    depths = depths_of(tree)
-    if len(depths) > 1:
-        raise InvalidInputError("--max-depth takes several values only in `fit` with --cv")
+    depth = single(depths_of(tree), "--max-depth")
     penalties = numbers(tree.leaf_penalty or [], "--leaf-penalty")
     data = read_training(settings.filled(table), columns, display)
     shared = tree_parameters(tree, said, settings.filled(encoder), limits, data.y)
-    model = OptimalTreeClassifier(depths[0], penalties[0] if penalties else penalty, **shared)
+    least = single(leaves_of(tree), "--min-samples-leaf")
+    model = OptimalTreeClassifier(depth, penalties[0] if penalties else penalty, min_samples_leaf=least, **shared)
     return Searched(model, data, columns, penalties, said.texts)
