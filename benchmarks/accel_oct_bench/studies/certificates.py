@@ -3,7 +3,7 @@
     python -m accel_oct_bench.studies.certificates --data-dir FOLDER [--kind encodings raw fairness few]
         [--only NAME ...] [--depths 3 4] [--penalties 0.04 0.01 0.001] [--plain] [--limit SECONDS]
 
-Kinds: all encoded data sets; the raw tables with numbers over every split; the fairness sets (`fairness/NAME.csv`:
+Kinds: all encoded data sets; the raw tables over every split; the fairness sets (`fairness/NAME.csv`:
 first column the protected group, left out of the splits; last column the class) under statistical parity 0.05, recall
 0.9 with parity 0.05, and equalised odds 0.05; the encoded data sets with at most 3 features, and with leaves of 10
 samples or more. CPU seconds of one run each. What takes longer than the limit is marked; ``--plain`` checks without
@@ -77,7 +77,7 @@ def fairness(options: argparse.Namespace) -> Iterator[Case]:
 
 
 def raw(options: argparse.Namespace) -> Iterator[Case]:
-    for name, table, _, y in raw_sets(options.data_dir):
+    for name, table, _, y in raw_sets(options.data_dir, every=True):
         if options.only and name not in options.only:
             continue
         X = pd.DataFrame({table.name(place): column for place, column in enumerate(table.columns)})

@@ -56,11 +56,14 @@ def data_sets(folder: Path | None, names: Sequence[str] = ()) -> Iterator[Encode
     yield from (registry.load(name) for name in registry.encoded if not names or name in names)
 
 
-def raw_sets(folder: Path | None) -> Iterator[tuple[str, Table, np.ndarray, np.ndarray]]:
-    """Yield the raw tables with numbers: name, columns, the same as floats with one-hot categories, and classes."""
+def raw_sets(folder: Path | None, every: bool = False) -> Iterator[tuple[str, Table, np.ndarray, np.ndarray]]:
+    """Yield the raw tables with numbers: name, columns, the same as floats with one-hot categories, and classes.
+
+    With `every`, also those of categories alone, and ozone-one.
+    """
     raw_folder = registry_at(folder).folder
     assert raw_folder is not None
-    for name in sorted(name for name, raw in RAW_FILES.items() if raw.numeric and name != "ozone-one"):
+    for name in sorted(name for name, raw in RAW_FILES.items() if every or (raw.numeric and name != "ozone-one")):
         raw = RAW_FILES[name]
         parts = [
             read_table(raw_folder / "raw" / file, delimiter=raw.separator or " ", header=raw.header, na_values=("?",))
