@@ -38,6 +38,7 @@ except ImportError:  # the plain path
     np = None  # type: ignore[assignment]
 
 INFINITE = 1 << 200  # the cost of a leaf that is not allowed
+LARGE = 1 << 60  # the same in units, where floats are used
 LEAST, MOST, WEIGHT = 0, 1, 2  # quantities: least and largest cost of a point, weight of a row
 MEMO = 1 << 17  # sets whose cost at depth two is remembered
 
@@ -164,6 +165,7 @@ class Data:
             need(isinstance(column, list) and 2 <= len(column) <= 3, "a column is [name, kind] or [name, kind, more]")
             need(all(isinstance(text, str) and text for text in column[:2]), "a column has a name and a kind")
             need(column[1] in KINDS, f"the kind {column[1]!r} is unknown")
+            need(column[-1] is not None, "an argument of a kind cannot be null")
         try:
             table = []
             for row in csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True):
@@ -613,7 +615,7 @@ class Fast(Plain):
     def leaves(self, sums: Any) -> Any:
         """Return the costs of leaves from arrays of their sums."""
         if self.least:
-            return np.where(sums[-1] >= self.least, np.minimum.reduce(sums[:-1]), 2.0**60)
+            return np.where(sums[-1] >= self.least, np.minimum.reduce(sums[:-1]), float(LARGE))
         return np.minimum.reduce(sums)
 
     def pair(self, profile: Any, cut: tuple[int, int]) -> tuple[int, int]:
@@ -645,7 +647,7 @@ class Fast(Plain):
                 )
             else:
                 rest = [a - b for a, b in zip(whole, tables, strict=True)]
-                leaf, split = self.leaves(whole), (self.leaves(tables) + self.leaves(rest)).min(initial=2.0**60)
+                leaf, split = self.leaves(whole), (self.leaves(tables) + self.leaves(rest)).min(initial=float(LARGE))
             found.append(min(int(leaf) * self.unit + self.price, int(split) * self.unit + 2 * self.price))
         return found[0], found[1]
 
@@ -774,7 +776,7 @@ class Fast(Plain):
                 inner = [pair if side else own[:, :, None] - pair for pair, (_, own) in zip(both, sums, strict=True)]
                 outer = [one[:, None, :] - pair for one, pair in zip(mine, inner, strict=True)]
                 leaf_of.append(self.leaves(mine))
-                split_of.append((self.leaves(inner) + self.leaves(outer)).min(axis=1, initial=2.0**60))
+                split_of.append((self.leaves(inner) + self.leaves(outer)).min(axis=1, initial=float(LARGE)))
         leaf_of, split_of = [[own.astype(np.float64) * self.unit for own in costs] for costs in (leaf_of, split_of)]
         sides = [np.minimum(a + self.price, b + 2 * self.price) for a, b in zip(leaf_of, split_of, strict=True)]
         return np.minimum(
@@ -936,7 +938,8 @@ Lemma = tuple[int, list[Any], int | None, int]  # points, path, height, value
 def check_lemmas(listed: list[Any], engine: Plain, groups: tuple[list[list[int]], int] | None = None) -> list[Lemma]:
     """Check every lemma in turn; of the groups of columns, trees use at most a number."""
     known, data = list[Lemma](), engine.data
-    plain = None if groups is None or type(engine) is Plain else Plain(*engine.arguments)
+    # Sets of groups are searched without NumPy, whose floats also have a finite cost for leaves that are not allowed.
+    plain = engine if type(engine) is Plain or not (groups or engine.least) else Plain(*engine.arguments)
     for number, lemma in enumerate(listed):
         engine.clock.tick()
         name = f"lemma {number}"
@@ -950,20 +953,21 @@ def check_lemmas(listed: list[Any], engine: Plain, groups: tuple[list[list[int]]
         level, uses = whole(lemma.get("level", 2), 0, 2, f"{name}: level"), lemma.get("uses", [])
         need(isinstance(uses, list), f"{name}: uses must be a list")
         used = [known[whole(use, 0, number - 1, f"{name}: a lemma that it uses")] for use in uses]
+        own = plain if value >= LARGE else engine
         if rule == "split":
             need(height is None or height > 0, f"{name} splits at height 0")
             for _, _, other, _ in used:
                 need(other is None or (height is not None and other >= height - 1), f"{name} uses one of less height")
-            fault = engine.split(points, height, value, level, [(lemma[0], lemma[3]) for lemma in used])
+            fault = own.split(points, height, value, level, [(lemma[0], lemma[3]) for lemma in used])
         elif rule == "sets" and groups is not None:
-            fault = (plain or engine).sets(points, height, value, *groups)
+            fault = plain.sets(points, height, value, *groups)
         else:
             need(rule in ("count", "deeper"), f"{name} has the unknown rule {rule!r}")
             if rule == "count":
-                bound = engine.bound(points, height, level, value)
+                bound = own.bound(points, height, level, value)
             else:
                 need(len(used) == 1 and used[0][1] == path and used[0][2] is not None, f"{name} must use one lemma")
-                bound = min(used[0][3], engine.deeper(points, used[0][2] or 0))
+                bound = min(used[0][3], own.deeper(points, used[0][2] or 0))
             fault = "" if bound >= value else f"its rows are proven to cost {bound}, not {value}"
         if fault:
             raise Refused(f"{name} does not hold by its rule: {fault}")
@@ -1015,7 +1019,8 @@ def check_closings(listed: list[Any], claim: Claim, data: Data, clock: Clock, fa
             need(isinstance(roots, list), f"{name}: roots must be a list or null")
             roots = {whole(root, 0, len(data.ranks) - 1, f"{name}: a root") for root in roots}
         priced = Priced(claim, prices, data, clock, fast, most)
-        known = check_lemmas(closing.get("lemmas", []), priced.engine)
+        lemmas_of = part(closing, "lemmas", list, name) if "lemmas" in closing else []
+        known = check_lemmas(lemmas_of, priced.engine)
         priced.close(None if roots is None else roots, known)
         left = {cut for cut in left if roots is not None and cut[0] not in roots}
         lemmas, outcomes = lemmas + len(known), outcomes + most - priced.left

@@ -20,7 +20,7 @@ from oracles.dynamic_programme import optimal_value
 
 import accel_oct
 import accel_oct_checker as checker
-from accel_oct.constraints import Linear, MinLeafWeight
+from accel_oct.constraints import Linear, MinLeafWeight, Recall
 from accel_oct.errors import InvalidInputError, StoppedError
 
 
@@ -271,6 +271,45 @@ def test_malformed_files(text: str, tmp_path: Path) -> None:
     proof.write_text(text)
     with pytest.raises(checker.Malformed):
         checker.check(str(proof), str(proof))
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("rule", [{"by": "count"}, {"by": "split"}])
+def test_leaves_that_are_not_allowed_cost_more_than_any_number(
+    fast: bool, rule: dict[str, str], tmp_path: Path
+) -> None:
+    """A set that is lighter than the least leaf weight has no tree of any cost, with NumPy and without."""
+    X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 0, 1, 1])
+    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.125, constraints=[MinLeafWeight(amount=2)])
+    written = Written(tmp_path, result)
+    for value in (1 << 60, 3 << 61, 1 << 199):
+        for path, holds in (([[0, 1, 0], [1, 1, 0]], True), ([[0, 1, 0]], False)):
+            content = deepcopy(written.content)
+            content["lemmas"].insert(0, {"path": path, "height": 2, "value": value, **rule})
+            for lemma in content["lemmas"][1:]:
+                lemma["uses"] = [use + 1 for use in lemma.get("uses", [])]
+            if holds:
+                assert written.check(content, fast=fast)
+            else:
+                with pytest.raises(checker.Refused, match="lemma 0"):
+                    written.check(content, fast=fast)
+
+
+def test_null_is_no_argument_and_no_list(tmp_path: Path) -> None:
+    """Keys and arguments that may not be null are malformed if they are."""
+    written = Written(tmp_path, solved(3))
+    content = deepcopy(written.content)
+    content["data"]["columns"][0].append(None)
+    with pytest.raises(checker.Malformed, match="cannot be null"):
+        written.check(content)
+    X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 0, 1, 1])
+    limited = Written(
+        tmp_path, accel_oct.solve(X, y, max_depth=1, leaf_penalty=0.01, constraints=[Recall(1, at_least=0.5)])
+    )
+    content = deepcopy(limited.content)
+    content["closings"][0]["lemmas"] = None
+    with pytest.raises(checker.Malformed, match="lemmas"):
+        limited.check(content)
 
 
 def test_limits_and_exit_codes(tmp_path: Path) -> None:
