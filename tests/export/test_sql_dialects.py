@@ -91,7 +91,8 @@ def test_duckdb_reads_back_text(dialect: str, texts: list[str]) -> None:
     if dialect != "duckdb":
         texts = [text.replace("\0", "") for text in texts]
     written = ", ".join(map(DIALECTS[dialect].text, texts))
-    assert list(duckdb.execute(f"SELECT {written}").fetchone()) == texts
+    with duckdb.connect() as connection:  # not the one that all share
+        assert list(connection.execute(f"SELECT {written}").fetchone()) == texts
 
 
 def test_a_backslash_is_written_for_each_database() -> None:
