@@ -376,23 +376,9 @@ class FittedClassifier(ClassifierMixin, FittedModel):  # type: ignore[misc]
         # Imported here to keep the import of the package fast.
         from accel_oct.report.page import write_report
 
-        given = given_data(X, y, sample_weight, like=self)
-        if is_in_pieces(given.X, given.y):
-            raise in_memory_only("a report")
-        tested = None if test is None else given_data(*test, like=self)
-        return write_report(
-            self,
-            path,
-            given.X,
-            given.y,
-            sample_weight=given.sample_weight,
-            test=None if tested is None else (tested.X, tested.y),
-            near_optimal=near_optimal,
-            certificate=certificate,
-            groups=groups,
-            stability=stability,
-            title=title,
-        )
+        rows = self._reported("a report", X, y, sample_weight, test)
+        shared = {"groups": groups, "stability": stability, "title": title}
+        return write_report(self, path, **rows, near_optimal=near_optimal, certificate=certificate, **shared)
 
     def model_card(
         self,
@@ -410,21 +396,17 @@ class FittedClassifier(ClassifierMixin, FittedModel):  # type: ignore[misc]
         # Imported here to keep the import of the package fast.
         from accel_oct.report.card import write_card
 
+        rows = self._reported("a model card", X, y, sample_weight, test)
+        return write_card(self, path, **rows, groups=groups, stability=stability, title=title)
+
+    def _reported(self, what: str, X: Any, y: Any, sample_weight: Any, test: tuple[Any, Any] | None) -> dict[str, Any]:
+        """Return the rows of a report, with columns given by name taken from the tables."""
         given = given_data(X, y, sample_weight, like=self)
         if is_in_pieces(given.X, given.y):
-            raise in_memory_only("a model card")
+            raise in_memory_only(what)
         tested = None if test is None else given_data(*test, like=self)
-        return write_card(
-            self,
-            path,
-            given.X,
-            given.y,
-            sample_weight=given.sample_weight,
-            test=None if tested is None else (tested.X, tested.y),
-            groups=groups,
-            stability=stability,
-            title=title,
-        )
+        pair = None if tested is None else (tested.X, tested.y)
+        return {"X": given.X, "y": given.y, "sample_weight": given.sample_weight, "test": pair}
 
 
 def feature_names(encoder: Any) -> tuple[str, ...]:
