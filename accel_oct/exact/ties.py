@@ -31,11 +31,11 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Key = tuple[float, float]
 
-WORK = 200_000_000
+WORK = 10_000_000
 """Most cells (columns x samples x labels, of every node that is examined) of an exchange: a limit that is the same on
-every machine."""
+every machine. Nothing is done where two rounds over all nodes would exceed it."""
 
-_CHUNK = 4_000_000
+_CHUNK = 2_000_000
 """Cells that are examined together."""
 
 _EQUAL = 1e-9
@@ -85,6 +85,10 @@ class Exchange:
         given, exchanged, used = tree, 0, 0
         n_columns, n_labels = len(self.ranks), self.gains.shape[1]
         orders: NDArray[np.intp] | None = None
+        nodes = [place for place, column in enumerate(tree.column) if column >= 0]
+        round_of_all = n_columns * n_labels * sum(len(_rows_of(tree, self.ranks, node)) for node in nodes)
+        if 2 * round_of_all > self.work:
+            return Settled(given, 0, False)
         improved = True
         while improved:
             improved = False
