@@ -48,14 +48,14 @@ ARRAYS = [
     "WordArray",
 ]
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|pathlib|typing|logging|numpy|np|npt)\..*"),
+    ("py:.*", r"(collections|fractions|pathlib|typing|logging|numpy|np|npt)\..*"),
     ("py:.*", "|".join(ARRAYS)),
     ("py:.*", r"accel_oct\.encoding\.scales\.Scale|accel_oct\.objectives\.base\.Amount"),
     (
         "py:.*",
         r"accel_oct\.constraints\.[a-z]+\.(Bound|_)[A-Za-z]+|accel_oct\.solving\.(frontier\.FrontierRun|result\.RunOutcome)",
     ),
-    ("py:.*", r"accel_oct\.estimators\.base\.TreeClassifier|accel_oct\.solving\.problem\.Problem"),
+    ("py:.*", r"accel_oct\.estimators\.base\.Tree(Classifier|Model)|accel_oct\.solving\.problem\.Problem"),
     ("py:.*", r"accel_oct\.certificates\.claim\.FeatureProblem"),
     ("py:.*", r"accel_oct\.solving\.near_optimal\.Setting|accel_oct\.formulation\.paths\.PathEnd"),
     (
@@ -75,7 +75,8 @@ myst_dmath_allow_digits = False
 autosummary_generate = True
 # What scikit-learn's metadata routing adds to a class has links into scikit-learn's own pages.
 autodoc_default_options = {
-    "exclude-members": "set_fit_request, set_score_request, set_transform_request, set_output, get_metadata_routing"
+    "exclude-members": "set_fit_request, set_predict_proba_request, set_score_request, set_transform_request, "
+    "set_output, get_metadata_routing"
 }
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

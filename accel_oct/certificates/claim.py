@@ -15,7 +15,7 @@ import numpy as np
 
 from accel_oct.constraints import BoundConstraint
 from accel_oct.constraints.leaves import BoundMinLeafWeight
-from accel_oct.constraints.statements import Rows
+from accel_oct.constraints.statements import RowSet
 from accel_oct.constraints.traits import TOLERANCE
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import AccelOctError, InvalidInputError
@@ -430,7 +430,7 @@ def _limits(
     """
     names: dict[tuple[str, int], str] = {}
 
-    def condition(rows: Rows) -> list[Any]:
+    def condition(rows: RowSet) -> list[Any]:
         if rows.column is None:
             return [target, [classes[int(label)] for label in rows.chosen]]
         key = rows.column, id(rows.values)

@@ -15,6 +15,7 @@ from accel_oct.constraints.monotone import Monotone
 from accel_oct.constraints.paths import FirstSplit, InteractionGroups, SplitOrder
 from accel_oct.constraints.rates import FalsePositiveRate, PositiveBudget, Precision, Recall, Specificity
 from accel_oct.constraints.rules import PredictionRule, TreeRule
+from accel_oct.constraints.statements import RowSet, Share, Statement
 from accel_oct.constraints.traits import FeatureBudget, FeaturePairs, FeatureRule, LinearLimit, Traits
 
 __all__ = [
@@ -43,8 +44,11 @@ __all__ = [
     "PredictionRule",
     "PredictiveEquality",
     "Recall",
+    "RowSet",
+    "Share",
     "Specificity",
     "SplitOrder",
+    "Statement",
     "StatisticalParity",
     "Traits",
     "TreePart",

@@ -15,7 +15,7 @@ import numpy as np
 
 from accel_oct.constraints.arguments import NamesAClass, distinct_values, row_values, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
-from accel_oct.constraints.statements import Rows, Share, Statement, tolerated
+from accel_oct.constraints.statements import RowSet, Share, Statement, tolerated
 from accel_oct.constraints.traits import FORGIVEN, LinearLimit, Traits, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
@@ -26,7 +26,7 @@ from accel_oct.tree import DecisionTree
 SENSITIVE = "\0sensitive features"
 
 #: A label, the rows, and what they have in common.
-Population = tuple[str, BoolArray, tuple[Rows, ...]]
+Population = tuple[str, BoolArray, tuple[RowSet, ...]]
 
 #: Most groups: the number of limits is quadratic in them.
 _MOST_GROUPS = 50
@@ -95,12 +95,12 @@ class _BetweenGroups(NamesAClass, Constraint):
 
 
 def _of_class(dataset: BinaryDataset, positive: int) -> Population:
-    return " (positive)", dataset.y == positive, (Rows.of_classes(positive),)
+    return " (positive)", dataset.y == positive, (RowSet.of_classes(positive),)
 
 
 def _not_of_class(dataset: BinaryDataset, positive: int) -> Population:
     others = [label for label in range(dataset.n_classes) if label != positive]
-    return " (not positive)", dataset.y != positive, (Rows.of_classes(*others),)
+    return " (not positive)", dataset.y != positive, (RowSet.of_classes(*others),)
 
 
 class StatisticalParity(_BetweenGroups):
@@ -232,13 +232,13 @@ class BoundParity(BoundConstraint):
         return excess(self._difference(tree), None, self.at_most)
 
 
-def _members(column: str, names: list[Any], place: IntArray) -> list[Rows]:
+def _members(column: str, names: list[Any], place: IntArray) -> list[RowSet]:
     """Return the rows of every distinct value, by the texts of the values."""
     texts = [str(name).strip() for name in names]
     if len(set(texts)) < len(names):
         texts = [str(position) for position in range(len(names))]
     cells = [texts[position] for position in place.tolist()]
-    return [Rows(column, cells, (text,)) for text in texts]
+    return [RowSet(column, cells, (text,)) for text in texts]
 
 
 def _groups(values: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], IntArray]:

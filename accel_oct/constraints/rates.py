@@ -17,7 +17,7 @@ import numpy as np
 
 from accel_oct.constraints.arguments import NamesAClass, number, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
-from accel_oct.constraints.statements import Rows, Share, Statement, tolerated
+from accel_oct.constraints.statements import RowSet, Share, Statement, tolerated
 from accel_oct.constraints.traits import FORGIVEN, LinearLimit, Traits, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
@@ -79,7 +79,7 @@ class BoundRate(BoundConstraint):
     def statements(self) -> tuple[Statement, ...]:
         exact, found = self.dataset.exact, []
         always = self._classes(self.always)
-        per = (Rows.of_classes(*always),) if 0 < len(always) < self.dataset.n_classes else ()
+        per = (RowSet.of_classes(*always),) if 0 < len(always) < self.dataset.n_classes else ()
         if (always and not exact.total(self.always)) or not exact.total():
             return ()  # no tree has a rate
         for sign, limit in ((1, self.at_most), (-1, self.at_least)):
@@ -96,7 +96,7 @@ class BoundRate(BoundConstraint):
         """Return the classes of some rows; rows of a class count all or none."""
         return tuple(np.unique(self.dataset.y[rows]).tolist())
 
-    def _shares(self, counts: BoolArray, times: Fraction, per: tuple[Rows, ...]) -> list[Share]:
+    def _shares(self, counts: BoolArray, times: Fraction, per: tuple[RowSet, ...]) -> list[Share]:
         """Return the weight of the rows that count if they are predicted certain classes, as shares."""
         predicted: dict[tuple[int, ...], list[int]] = {}
         for label, rows in enumerate(counts.T):
@@ -104,7 +104,7 @@ class BoundRate(BoundConstraint):
                 predicted.setdefault(self._classes(rows), []).append(label)
         everything = self.dataset.n_classes
         return [
-            Share(times, tuple(labels), () if len(classes) == everything else (Rows.of_classes(*classes),), per)
+            Share(times, tuple(labels), () if len(classes) == everything else (RowSet.of_classes(*classes),), per)
             for classes, labels in predicted.items()
         ]
 

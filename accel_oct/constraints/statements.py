@@ -11,7 +11,7 @@ from accel_oct.constraints.traits import TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowSet:
     """The rows whose class, or whose value in a column, is one of some.
 
     Attributes
@@ -29,7 +29,7 @@ class Rows:
     chosen: tuple[str, ...] | tuple[int, ...]
 
     @classmethod
-    def of_classes(cls, *chosen: int) -> Rows:
+    def of_classes(cls, *chosen: int) -> RowSet:
         return cls(None, (), chosen)
 
 
@@ -39,14 +39,14 @@ class Share:
 
     Attributes
     ----------
-    rows, per : tuple of Rows
+    rows, per : tuple of RowSet
         The rows that are in all of these sets.
     """
 
     times: Fraction
     predicted: tuple[int, ...]
-    rows: tuple[Rows, ...]
-    per: tuple[Rows, ...]
+    rows: tuple[RowSet, ...]
+    per: tuple[RowSet, ...]
 
 
 @dataclass(frozen=True, eq=False)
