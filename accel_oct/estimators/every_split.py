@@ -26,7 +26,7 @@ from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.orders import TableOrders
 from accel_oct.encoding.table_encoder import DEFAULT_CATEGORIES
 from accel_oct.errors import AccelOctError, InvalidInputError
-from accel_oct.estimators.greedy import GreedyTrees, is_large
+from accel_oct.estimators.greedy import GreedyTrees
 from accel_oct.estimators.rules import column_constraints, least_samples
 from accel_oct.estimators.ties import among_equals, checked_ties, note_of
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
@@ -126,8 +126,9 @@ class TableSearch:
         Each penalty may take an equal part of the time that is left.
         """
         known: list[OrderedTree] = []
+        greedy = self._greedy(clock)
         for place, penalty in enumerate(penalties):
-            outcome = self.searched(penalty, clock.share(len(penalties) - place), progress, known)
+            outcome = self.searched(penalty, clock.share(len(penalties) - place), progress, known, greedy)
             known += [] if outcome.tree is None else [outcome.tree]
             yield self.encoded(outcome, clock)
 
@@ -142,24 +143,25 @@ class TableSearch:
         clock: Clock,
         progress: Sink | None = None,
         known: Sequence[OrderedTree] = (),
+        greedy: GreedyTrees | None = None,
     ) -> EverySplitOutcome:
         """Search; a long search for deep trees is restarted from good trees over chosen splits.
 
-        The result is proven, or at least as good as CART trees. On large tables, where a search may not get far, it
-        starts from the CART trees.
+        The result is proven, or at least as good as CART trees. On tables that are large for the time limit, where a
+        search may not get far, it starts from the CART trees.
         """
-        large = is_large(self.space)
-        if large:
-            known = [*known, *self.greedy.pruned(leaf_penalty)]
+        greedy = greedy or self._greedy(clock)
+        if greedy.is_sampled:
+            known = [*known, *greedy.pruned(leaf_penalty)]
         outcome = self._searched(leaf_penalty, clock, progress, known)
-        if large or outcome.status in ("optimal", "infeasible"):
+        if greedy.is_sampled or outcome.status in ("optimal", "infeasible"):
             return outcome
-        return self.space.improved(outcome, self.greedy.pruned(leaf_penalty), clock)
+        return self.space.improved(outcome, greedy.pruned(leaf_penalty), clock)
 
-    @cached_property
-    def greedy(self) -> GreedyTrees:
-        """CART trees of the table, of as many rows per leaf as the classifier requires."""
-        return GreedyTrees(self.space, least_samples(self.model.min_samples_leaf, len(self.checked.codes)))
+    def _greedy(self, clock: Clock) -> GreedyTrees:
+        """Return CART trees of the table, of as many rows per leaf as the classifier requires."""
+        least = least_samples(self.model.min_samples_leaf, len(self.checked.codes))
+        return GreedyTrees(self.space, least, clock.left)
 
     def _searched(
         self, leaf_penalty: float, clock: Clock, progress: Sink | None, known: Sequence[OrderedTree]
@@ -201,8 +203,9 @@ class TableSearch:
         seconds = min(_START_SECONDS, math.inf if clock.left is None else clock.left * _START_SHARE)
         with warnings.catch_warnings():  # the fit on the whole table emits the warnings
             warnings.simplefilter("ignore")
-            large, columns = is_large(self.space), max(1, len(checked.table.columns))
-            encoder = finer._fitted_encoder(checked.sampled(_START_CELLS // columns) if large else checked)
+            cells = int(min(_START_CELLS, max(seconds * _START_CELLS_PER_SECOND, _LEAST_START_CELLS)))
+            n_rows, large = cells // max(1, len(checked.table.columns)), self.space.ranks.size > cells
+            encoder = finer._fitted_encoder(checked.sampled(n_rows) if large else checked)
             data = finer._encoded_data(checked, encoder)
             part = Reporter(progress, lambda: clock.seconds).part("first trees")
             found = finer._solve(data, seconds, part).found
@@ -376,25 +379,28 @@ class FeatureSearch:
 
     def path(self, penalties: Sequence[float], clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """Yield the optimum of each penalty; each may take an equal part of the time that is left."""
+        greedy = self._greedy(clock)
         for place, penalty in enumerate(penalties):
-            yield self.solve(penalty, clock.share(len(penalties) - place), progress)
+            yield self.solve(penalty, clock.share(len(penalties) - place), progress, greedy)
 
     def frontier(self, clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """Yield the best tree for each number of leaves."""
         for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
             yield among_equals(self.model, replace(self, space=space).encoded(outcome), clock)
 
-    def solve(self, leaf_penalty: float, clock: Clock, progress: Sink | None = None) -> Solved:
+    def solve(
+        self, leaf_penalty: float, clock: Clock, progress: Sink | None = None, greedy: GreedyTrees | None = None
+    ) -> Solved:
         """Return the optimum of one penalty; without a proof, at least as good as CART trees."""
+        greedy = greedy or self._greedy(clock)
         outcome = self.space.solve(leaf_penalty, _options(self.model, clock.limit), clock, progress)
         if outcome.status not in ("optimal", "infeasible"):
-            outcome = self.space.improved(outcome, self.greedy.pruned(leaf_penalty), clock)
+            outcome = self.space.improved(outcome, greedy.pruned(leaf_penalty), clock)
         return among_equals(self.model, self.encoded(outcome), clock)
 
-    @cached_property
-    def greedy(self) -> GreedyTrees:
-        """CART trees of the features, of as many rows per leaf as the classifier requires."""
-        return GreedyTrees(self.space, least_samples(self.model.min_samples_leaf, self.data.n_samples))
+    def _greedy(self, clock: Clock) -> GreedyTrees:
+        """Return CART trees of the features, of as many rows per leaf as the classifier requires."""
+        return GreedyTrees(self.space, least_samples(self.model.min_samples_leaf, self.data.n_samples), clock.left)
 
     def encoded(self, outcome: EverySplitOutcome) -> Solved:
         """Return an outcome over the features."""
@@ -476,8 +482,9 @@ for a search without a depth limit."""
 _LEAST_FOR_RESTART = 1.0
 """Remaining seconds below which a deep search goes on without trees over chosen splits, which take about as long."""
 
-_START_CELLS = 200_000
-"""Cells of the sample of a large table on which these splits are chosen."""
+_START_CELLS, _START_CELLS_PER_SECOND, _LEAST_START_CELLS = 500_000, 50_000, 20_000
+"""Cells of the sample of a large table on which these splits are chosen: at most, per second for these trees, and at
+least. Choosing splits is not interrupted."""
 
 _FEW_CUTS = {0: 0, 1: 0, 2: 0, 3: 2, _DEEP: 10}
 """By depth, splits per order up to which the tables are faster than the search over orders, measured on binary data

@@ -20,27 +20,46 @@ _MOST_CELLS = 200_000_000
 """Largest tables, in cells, on which trees are grown, on a sample of the rows."""
 
 
-def is_large(space: EverySplit) -> bool:
-    """Return whether trees are grown on a sample of the rows."""
-    return space.ranks.size > SMALL
+_CELLS_PER_SECOND, _LEAST_CELLS = 500_000, 100_000
+"""Cells per second of the time limit and level of depth on which trees are grown, so that they take about a tenth of
+the time; tables of so few cells are never sampled for that."""
 
 
 @dataclass(frozen=True, eq=False)
 class GreedyTrees:
     """CART trees of a problem, grown once and pruned for each leaf penalty.
 
-    They are grown on all rows of a small table and on a sample of a large one. Labels and pruning are optimal on all
-    rows.
+    They are grown on all rows of a small table and on a sample of a large one: scikit-learn cannot be stopped while it
+    grows a tree. Labels and pruning are optimal on all rows.
 
     Attributes
     ----------
     space : EverySplit
     least : int
         Smallest number of rows in a leaf.
+    seconds : float or None
+        Time limit of the search that uses the trees; the shorter it is, the smaller the sample.
     """
 
     space: EverySplit
     least: int = 1
+    seconds: float | None = None
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the trees are grown on a sample of the rows."""
+        return self.space.ranks.size > self._most_cells
+
+    @property
+    def _depth(self) -> int:
+        return _DEPTH if self.space.max_depth is None else self.space.max_depth
+
+    @property
+    def _most_cells(self) -> int:
+        if self.seconds is None:
+            return SMALL
+        cells = self.seconds * _CELLS_PER_SECOND / max(1, self._depth)
+        return int(min(max(cells, _LEAST_CELLS), SMALL))
 
     def pruned(self, leaf_penalty: float) -> Iterator[OrderedTree]:
         """Yield the trees that satisfy the constraints, with the best labels and the best pruning for the penalty."""
@@ -60,14 +79,14 @@ class GreedyTrees:
             return []
         matrix, labels = space.ranks.T.astype(np.float32), gains.argmax(axis=1)
         rows: Any = slice(None)
-        if is_large(space):
-            rows = np.random.default_rng(0).choice(len(matrix), max(1, SMALL // matrix.shape[1]), replace=False)
+        if self.is_sampled:
+            n_rows = max(1, self._most_cells // matrix.shape[1])
+            rows = np.random.default_rng(0).choice(len(matrix), n_rows, replace=False)
         if not weights[rows].any():
             return []
-        depth = _DEPTH if space.max_depth is None else space.max_depth
-        seeds = 1 if is_large(space) else SEEDS
+        seeds = 1 if self.is_sampled else SEEDS
         found = []
-        for arrays in cart_trees(matrix[rows], labels[rows], weights[rows], depth, seeds, self.least):
+        for arrays in cart_trees(matrix[rows], labels[rows], weights[rows], self._depth, seeds, self.least):
             place, n_nodes = arrays.apply(matrix), len(arrays.children_left)
             found.append((arrays, np.stack([np.bincount(place, part, n_nodes) for part in gains.T], axis=1)))
         return found

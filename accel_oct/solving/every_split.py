@@ -7,6 +7,7 @@ leaves, single paths and the number of leaves. `accel_oct.exact.ordered` does th
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,6 +39,12 @@ Ints = NDArray[np.int64]
 
 _ROUNDING = 1e-9
 """Relative tolerance for values that are computed twice, far above the rounding of sums."""
+
+_LARGE, _SAMPLE = 1_000_000, 200_000
+"""Cells from which on a search starts from the best tree on a sample of the rows, and cells of this sample."""
+
+_SAMPLE_SECONDS, _SAMPLE_SHARE = 10.0, 0.2
+"""Limits on the time for the sample: seconds, and share of the time that is left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,10 +304,11 @@ class EverySplitRun(SearchRun):
     def search(self, known: Sequence[OrderedTree]) -> Status:
         """Search; returns what ends the run where nothing is proven."""
         start = self._single_leaf()
-        for each in known:
+        for each in [*known, *self._from_sample()]:
             start = max(start, (self.space.earned(each) - self.price * each.n_leaves, each), key=lambda pair: pair[0])
         self._record(start[0], math.inf)
         found: list[Any] = []
+        # A tree of a sample does not limit the search: measured, the proof takes longer with a limit.
         lower = start[0] if known else -math.inf
         stopped = self.perform(lambda stopper: found.append(self._search(lower, stopper)))
         self._result = result = found[0]
@@ -339,19 +347,57 @@ class EverySplitRun(SearchRun):
         """The weight of all rows: with leaves that cost as much the best tree is a leaf."""
         return float(self.space.score.rows.total_weight)
 
+    def _from_sample(self) -> list[OrderedTree]:
+        """Return the best tree on a sample of the rows of a large table, with the best labels on all rows.
+
+        On all rows the search goes through few nodes in the time in which it finishes on the sample.
+        """
+        space, left = self.space, self.clock.left
+        n_orders, n_rows = space.ranks.shape
+        if self.history or n_orders * n_rows < _LARGE or left == 0.0:
+            return []
+        rows = np.random.default_rng(0).choice(n_rows, min(n_rows, 1 + _SAMPLE // n_orders), replace=False)
+        gains = space.gains[space.rows]
+        values, ranks = zip(*(np.unique(column[rows], return_inverse=True) for column in space.ranks), strict=True)
+        ranks = np.stack(ranks).astype(np.int32).reshape(n_orders, -1)
+        problem = ordered_problem(ranks, gains[rows], space.score.rows.grid_bits)
+        until = time.monotonic() + min(_SAMPLE_SECONDS, _SAMPLE_SHARE * (math.inf if left is None else left))
+        found: list[Any] = []
+
+        def work(stopper: Stopper) -> None:
+            price = min(self.price, self._most) * len(rows) / n_rows
+            found.append(self._searched(problem, price, should_stop=lambda: stopper() or time.monotonic() > until))
+
+        self.perform(work)
+        tree = None if not found else found[0].tree
+        if tree is None:
+            return []
+        rank = tuple(int(values[c][r]) if c >= 0 else -1 for c, r in zip(tree.column, tree.rank, strict=True))
+        tree = replace(tree, rank=rank)
+        place = tree.leaves_of(space.ranks)
+        sums = np.stack([np.bincount(place, gain, len(tree.label)) for gain in gains.T], axis=1)
+        tree = replace(tree, label=tuple(sums.argmax(axis=1).tolist()))
+        return [tree] if space.allows(tree) else []
+
     def _search(self, known: float, stopper: Stopper) -> Any:
-        space = self.space
-        depth = space.max_depth
-        return search_ordered(
-            space.problem,
-            MAX_SUPPORTED_DEPTH if depth is None else depth,
+        return self._searched(
+            self.space.problem,
             min(self.price, self._most),
-            max_leaves=space.max_leaves,
             known_value=known,
             should_stop=lambda: stopper() or self._is_enough(),
             on_change=lambda _, value, bound: self._record(value, bound),
+        )
+
+    def _searched(self, problem: OrderedProblem, price: float, **options: Any) -> Any:
+        space = self.space
+        return search_ordered(
+            problem,
+            MAX_SUPPORTED_DEPTH if space.max_depth is None else space.max_depth,
+            price,
+            max_leaves=space.max_leaves,
             threads=self.options.threads,
             memory_limit=space.memory_limit,
+            **options,
         )
 
     def _beyond(self, depth: int) -> float:

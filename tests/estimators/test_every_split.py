@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -34,8 +35,14 @@ from accel_oct.encoding.conditions import missing_values
 from accel_oct.encoding.orders import TableOrders
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.estimators import every_split
+from accel_oct.estimators.greedy import GreedyTrees
+from accel_oct.estimators.training import CheckedRows
 from accel_oct.exact import LocalRules
+from accel_oct.exact.ordered import OrderedTree
+from accel_oct.mip import SolveOptions
 from accel_oct.objectives import CostMatrix, InstanceCosts
+from accel_oct.solving import every_split as solving_every_split
+from accel_oct.support.stopping import Clock
 from accel_oct.tree import DecisionTree
 
 
@@ -427,3 +434,46 @@ def test_near_optimal_trees_say_that_splits_were_chosen() -> None:
     trees = OptimalTreeClassifier(1, 0.01, encoder=encoder).near_optimal(X, y, within=0.01)
     assert f"over {len(encoder.fit(X).conditions_)} chosen splits of the table" in trees.summary
     assert "chosen" not in OptimalTreeClassifier(1, 0.01).near_optimal(X, y, within=0.01).summary
+
+
+def generated(n_rows: int, n_columns: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, n_columns))
+    return X, ((X[:, 0] > 0.3) ^ (X[:, 1] < -0.2)).astype(int)
+
+
+def test_greedy_trees_of_short_searches_are_grown_on_a_sample() -> None:
+    """Growing them is not interrupted, so the sample shrinks with the time limit; a tree is found all the same."""
+    X, y = generated(20_000, 12)
+    model = OptimalTreeClassifier(3, 0.001)
+    search = every_split.TableSearch.of(model, cast(CheckedRows, model._source(X, y, (None, None, None))))
+    assert search is not None
+    sizes = [GreedyTrees(search.space, 1, seconds)._most_cells for seconds in (None, 1000.0, 1.0, 0.0)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > X.size > sizes[-1] > 0
+    for greedy in (GreedyTrees(search.space), GreedyTrees(search.space, 1, 0.0)):
+        assert greedy.is_sampled == (greedy.seconds == 0.0)
+        assert max(search.space.objective(tree, 0.001) for tree in greedy.pruned(0.001)) > 0.75
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_searches_that_start_from_a_sample_are_optimal(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solving_every_split, "_LARGE", 1)
+    monkeypatch.setattr(solving_every_split, "_SAMPLE", 9)
+    check_case(seed)
+
+
+def test_a_search_that_is_stopped_has_the_tree_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search over all rows is stopped before it begins."""
+    X, y = generated(20_000, 12)
+    model = OptimalTreeClassifier(2, 0.001)
+    search = every_split.TableSearch.of(model, cast(CheckedRows, model._source(X, y, (None, None, None))))
+    assert search is not None
+    monkeypatch.setattr(solving_every_split.EverySplitRun, "_is_enough", lambda run: True)
+    values = []
+    for least in (10**9, 1):
+        monkeypatch.setattr(solving_every_split, "_LARGE", least)
+        outcome = search.space.solve(0.001, SolveOptions(gap=0.1), Clock(time.perf_counter(), None))
+        assert outcome.objective == pytest.approx(search.space.objective(cast(OrderedTree, outcome.tree), 0.001))
+        values.append(outcome.objective)
+    assert values[0] < 0.8 < 0.98 < values[1] <= outcome.bound
