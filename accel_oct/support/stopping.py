@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Literal
 
+from accel_oct.support.arguments import number_not_negative
+
 logger = logging.getLogger(__name__)
 
 DEFAULT_MEMORY_LIMIT = 4 * 2**30
@@ -45,6 +47,10 @@ class Clock:
 
     began: float
     limit: float | None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None:
+            number_not_negative(self.limit, "time_limit")
 
     @property
     def seconds(self) -> float:

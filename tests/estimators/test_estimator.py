@@ -210,6 +210,7 @@ def test_unseen_categories_and_new_missing_values_at_predict() -> None:
         ([[0.0], [1.0]], [0, 1], {"config": "fastest"}, "preset"),
         ([[0.0], [1.0]], [0, 1], {"solver": 0}, "solver"),
         ([[0.0], [1.0]], [0, 1], {"time_limit": -1.0}, "time_limit"),
+        ([[0.0], [1.0]], [0, 1], {"time_limit": float("nan")}, "time_limit"),
     ],
 )
 def test_bad_input_is_named(X: object, y: object, parameters: dict[str, object], message: str) -> None:

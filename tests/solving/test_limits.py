@@ -135,7 +135,7 @@ def test_many_categories_take_no_table_of_all_pairs(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_encoding_counts_towards_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the encoder uses is taken off the solver's time, down to nothing; what is no limit is still refused."""
+    """What the encoder uses is taken off the solver's time, down to nothing; invalid limits are refused."""
     X, y = _noise()
     original = OptimalTreeClassifier._checked
 
@@ -148,7 +148,7 @@ def test_the_encoding_counts_towards_the_limit(monkeypatch: pytest.MonkeyPatch) 
         model = OptimalTreeClassifier(max_depth=3, time_limit=0.2).fit(X, y)
     assert model.status_ == "time_limit"
     assert OptimalTreeClassifier(max_depth=2, time_limit=60.0).fit(X, y).status_ == "optimal"
-    with pytest.raises(InvalidInputError, match="`time_limit`"):
+    with pytest.raises(InvalidInputError, match="time_limit must"):
         OptimalTreeClassifier(max_depth=2, time_limit=-1.0).fit(X, y)
 
 
