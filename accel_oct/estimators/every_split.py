@@ -482,7 +482,7 @@ for a search without a depth limit."""
 _LEAST_FOR_RESTART = 1.0
 """Remaining seconds below which a deep search goes on without trees over chosen splits, which take about as long."""
 
-_START_CELLS, _START_CELLS_PER_SECOND, _LEAST_START_CELLS = 500_000, 50_000, 20_000
+_START_CELLS, _START_CELLS_PER_SECOND, _LEAST_START_CELLS = 500_000, 250_000, 20_000
 """Cells of the sample of a large table on which these splits are chosen: at most, per second for these trees, and at
 least. Choosing splits is not interrupted."""
 
