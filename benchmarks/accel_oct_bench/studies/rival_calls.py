@@ -27,11 +27,15 @@ FORGIVEN = 1e-9
 
 @dataclass(frozen=True)
 class Answer:
-    """The status of a solver and its seconds; `predicted` is empty without a tree."""
+    """The status of a solver and its seconds; `predicted` is empty without a tree.
+
+    `row` has the fields that `accel_oct_bench.peers.measured` returns, if that is who answered.
+    """
 
     status: str
     seconds: float
     predicted: Any = ()
+    row: Any = None
 
 
 Call = Callable[..., Answer]
