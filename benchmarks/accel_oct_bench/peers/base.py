@@ -35,6 +35,7 @@ __all__ = [
     "measured",
     "nested_of_arrays",
     "nested_of_paths",
+    "quiet",
     "routed",
     "tree_of",
 ]
@@ -204,7 +205,7 @@ def measured(peer: Peer, problem: Problem) -> dict[str, Any]:
         peer.load()
     except PeerError as error:
         return row | {"error": str(error)}
-    with _quiet():
+    with quiet():
         wall, cpu = time.perf_counter(), time.process_time()
         try:
             look = peer.fit(problem)
@@ -235,7 +236,9 @@ def _judged(peer: Peer, problem: Problem, answer: Answer, seconds: float) -> dic
         raise PeerError("its predictions are not those of the tree that it gives")
     objective = float(np.mean(predicted == problem.y)) - problem.leaf_penalty * n_leaves
     proven = answer.finished and peer.claims(problem.leaf_penalty)
-    bound = objective if proven else answer.bound
+    bound = (
+        objective if proven else None if answer.finished else answer.bound
+    )  # what it finished may be another problem
     if proven and answer.bound is not None and abs(answer.bound - objective) > SINGLE:
         stats["claimed_bound"] = answer.bound  # it is not the value of the tree of the package
     if bound is not None and bound < objective:
@@ -317,7 +320,7 @@ def nested_of_paths(paths: Sequence[Sequence[int]], labels: Sequence[int]) -> Ne
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Discard what packages print, from Python and from native code."""
     with redirect_stdout(StringIO()), open(os.devnull, "wb") as nowhere:
         kept = os.dup(1)

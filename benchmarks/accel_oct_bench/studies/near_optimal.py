@@ -24,7 +24,7 @@ import accel_oct
 from accel_oct_bench.data import EncodedData
 from accel_oct_bench.measurement import timed
 from accel_oct_bench.peers import PEERS
-from accel_oct_bench.peers.base import Nested, nested_of_paths
+from accel_oct_bench.peers.base import Nested, nested_of_paths, quiet
 from accel_oct_bench.peers.praxis import fitted_praxis
 from accel_oct_bench.studies.common import MarkdownTable, data_sets, parser_of
 from accel_oct_bench.studies.rival_calls import Answer, Worker
@@ -52,7 +52,8 @@ def cells(data: EncodedData, trees: accel_oct.NearOptimalTrees, penalty: float) 
 
 def praxis(X: Any, y: Any, depth: int, penalty: float, most_loss: int, time_limit: float) -> Answer:
     """Return PRAXIS' count, and how many of its trees ours counts, -1 if there are too many to look at."""
-    model, spent = timed(lambda: fitted_praxis(X, y, depth, penalty, most_loss))
+    with quiet():
+        model, spent = timed(lambda: fitted_praxis(X, y, depth, penalty, most_loss))
     count = int(model.count_trees())
     trees = (nested_of_paths(*model.get_tree_paths(place)) for place in range(count if count <= LOOKED_AT else 0))
     kept = sum(is_counted(tree, X) for tree in trees) if count <= LOOKED_AT else -1

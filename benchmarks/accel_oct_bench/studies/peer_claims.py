@@ -3,16 +3,17 @@
     python -m accel_oct_bench.studies.peer_claims [--count 300] [--seed 0] [--peers gosdt streed ...] [--time-limit 10]
 
 `--count` tables of 0 and 1 and as many of numbers, with tied values, copied columns, repeated rows with other labels, 2
-to 4 classes, depth 1 to 4 and penalties from 0 to 0.1, half of them a whole number of samples. Each peer gets the
-tables that it takes: one without a penalty gets penalty 0, one without a depth limit is compared with the optimum over
-all depths. Leaves may have a single row everywhere. The optimum is computed here in exact integers, the value of a tree
-from its predictions and its leaves; what it was claimed to be is not used.
+to 4 classes, depth 1 to 4 and penalties from 0 to 0.1, half of them 0 or a whole number of samples (one, of few). Each
+peer gets the tables that it takes: one without a penalty gets penalty 0, one without a depth limit is compared with the
+optimum over all depths. Leaves may have a single row everywhere. The optimum is computed here in exact integers, the
+value of a tree from its predictions and its leaves; what it was claimed to be is not used.
 
 A claim is wrong if the optimum is better by more than 1e-9. Those of at most 1e-4 are counted apart, since some peers
-compute in single precision: a penalty of 0.0417 and one error of 24 differ by less. Wrong claims of each peer are made
-smaller (rows, columns, classes, depth, values) as long as they stay wrong by more than 1e-4, or by 1e-9 if no claim of
-the peer is, and the smallest is printed. Every peer runs in a process of its own. Crashes, errors and calls that had to
-be killed are counted; they claim nothing. Fairness and other constraints are not covered: see
+compute in single precision: a penalty of 0.0417 and one error of 24 differ by less. "only the tree" counts wrong claims
+of which the value that the peer itself reports is the optimum, and its tree is not that good. Wrong claims of each peer
+are made smaller (rows, columns, classes, depth, values) as long as they stay wrong by more than 1e-4, or by 1e-9 if no
+claim of the peer is, and the smallest is printed. Every peer runs in a process of its own. Crashes, errors and calls
+that had to be killed are counted; they claim nothing. Fairness and other constraints are not covered: see
 `accel_oct_bench.studies.fairness_rivals`.
 """
 
@@ -169,10 +170,14 @@ def claim(name: str, X: Any, y: Any, depth: int | None, penalty: float, time_lim
 
 @dataclass
 class Tally:
-    """What a peer answered; `wrong` has the shortfall of each wrong claim."""
+    """What a peer answered; `wrong` has the shortfall of each wrong claim.
+
+    `only_tree` counts those of which the value that the peer reports is the optimum.
+    """
 
     statuses: Counter[str] = field(default_factory=Counter)
     wrong: list[tuple[float, Case]] = field(default_factory=list)
+    only_tree: int = 0
     errors: Counter[str] = field(default_factory=Counter)
 
     def beyond(self, least: float) -> list[tuple[float, Case]]:
@@ -200,7 +205,14 @@ class Subject:
             tally.statuses[answer.status] += 1
             if answer.status == "error":
                 tally.errors[answer.row["error"]] += 1
-        return optimum(case) - answer.row["objective"] if answer.status == "optimal" else 0.0
+        if answer.status != "optimal":
+            return 0.0
+        best = optimum(case)
+        short = float(best - answer.row["objective"])
+        if tally is not None and short > EXACT:
+            own = answer.row["stats"].get("claimed_bound")
+            tally.only_tree += own is not None and abs(own - best) <= ROUNDING
+        return short
 
     def stop(self) -> None:
         self._worker.stop()
@@ -237,7 +249,17 @@ def main() -> None:
     options = parser.parse_args()
     tables = list(cases(options.count, options.seed))
     table = MarkdownTable(
-        "peer", "version", "asked", "claims", "wrong", "by at most 1e-4", "largest", "no claim", "no answer", words=2
+        "peer",
+        "version",
+        "asked",
+        "claims",
+        "wrong",
+        "by at most 1e-4",
+        "only the tree",
+        "largest",
+        "no claim",
+        "no answer",
+        words=2,
     )
     found: list[tuple[str, Case | None, float, Tally]] = []
     for name in options.peers:
@@ -256,6 +278,7 @@ def main() -> None:
             statuses["optimal"],
             wrong,
             wrong - len(tally.beyond(ROUNDING)),
+            tally.only_tree,
             f"{max((size for size, _ in tally.wrong), default=0.0):.2g}",
             statuses.total() - statuses["optimal"] - failed,
             failed,
