@@ -32,7 +32,7 @@ import numpy as np
 from accel_oct_bench.peers import PEERS, Peer, PeerError, Problem, measured
 from accel_oct_bench.peers.pytrees import PRICED
 from accel_oct_bench.studies.common import MarkdownTable, parser_of
-from accel_oct_bench.studies.rival_calls import Answer, Worker
+from accel_oct_bench.studies.rival_calls import Answer, PeerAnswer, Worker
 
 EXACT = 1e-9
 #: Differences up to this may come from single precision or from a tolerance of the peer.
@@ -165,7 +165,7 @@ def shrunk(case: Case, is_wrong: Callable[[Case], bool]) -> Case:
 def claim(name: str, X: Any, y: Any, depth: int | None, penalty: float, time_limit: float) -> Answer:
     """Ask a peer, in the process of a `Worker`."""
     row = measured(SUBJECTS[name], Problem(X, y, depth, penalty, time_limit=time_limit))
-    return Answer(row["status"], row["wall_seconds"], row=row)
+    return PeerAnswer(row["status"], row["wall_seconds"], row=row)
 
 
 @dataclass
@@ -203,10 +203,10 @@ class Subject:
         answer = self._worker.ask(self._name, case.X, case.y, case.depth, case.penalty, time_limit=self._limit)
         if tally is not None:
             tally.statuses[answer.status] += 1
-            if answer.status == "error":
+            if isinstance(answer, PeerAnswer) and answer.status == "error":
                 tally.errors[answer.row["error"]] += 1
-        if answer.status != "optimal":
-            return 0.0
+        if not isinstance(answer, PeerAnswer) or answer.status != "optimal":
+            return 0.0  # no claim, or killed
         best = optimum(case)
         short = float(best - answer.row["objective"])
         if tally is not None and short > EXACT:

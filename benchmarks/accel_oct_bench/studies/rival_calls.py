@@ -27,14 +27,17 @@ FORGIVEN = 1e-9
 
 @dataclass(frozen=True)
 class Answer:
-    """The status of a solver and its seconds; `predicted` is empty without a tree.
-
-    `row` has the fields that `accel_oct_bench.peers.measured` returns, if that is who answered.
-    """
+    """The status of a solver and its seconds; `predicted` is empty without a tree."""
 
     status: str
     seconds: float
     predicted: Any = ()
+
+
+@dataclass(frozen=True)
+class PeerAnswer(Answer):
+    """The answer of a peer; `row` has the fields that `accel_oct_bench.peers.measured` returns."""
+
     row: Any = None
 
 
