@@ -18,7 +18,8 @@ __all__ = ["Timed", "cpu_seconds", "least_seconds", "machine", "peak_mb", "timed
 #: Packages whose version may change a measurement; those that are not installed are left out.
 _PACKAGES = (
     "numpy", "scipy", "scikit-learn", "highspy", "gurobipy", "pyscipopt", "pyomo", "coptpy", "cplex", "xpress",
-    "pystreed", "odtlearn", "gosdt", "pycontree", "pydl8.5", "treefarms",
+    "pystreed", "odtlearn", "gosdt", "pycontree", "pydl8.5", "treefarms", "imodels", "numba", "pytrees-rs",
+    "tree-praxis", "licketysplit", "econml",
 )  # fmt: skip
 
 

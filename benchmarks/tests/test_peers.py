@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import accel_oct
 from accel_oct.tree import DecisionTree
 from accel_oct_bench.peers import PEERS, Peer, PeerError, Problem, measured
-from accel_oct_bench.peers.base import Answer
+from accel_oct_bench.peers.base import Answer, nested_of_arrays, nested_of_paths, routed, tree_of
 
 
 def problem(n_classes: int = 2, penalty: float = 0.01, depth: int = 2, time_limit: float | None = 20.0) -> Problem:
@@ -49,15 +50,92 @@ def test_a_peer_that_claims_an_optimum_has_ours(name: str, n_classes: int, penal
     if n_classes == 3 and name == "treefarms":
         assert row["status"] == "error" and "two classes" in row["error"]
         return
+    if not PEERS[name].limits_depth and row["error"] is not None:
+        assert "its tree has depth" in row["error"] and penalty == 0
+        return
     best = optimum(given)
     assert row["error"] is None and row["objective"] <= best + 1e-9
-    if name in ("cart", "dl85") and not (name == "dl85" and penalty == 0):
+    if not PEERS[name].claims(penalty) or (name == "praxis" and not (penalty * given.n_samples).is_integer()):
         assert row["status"] == "finished" and row["bound"] is None
     elif row["status"] != "time_limit":
         assert row["status"] == "optimal" and row["objective"] == pytest.approx(best, abs=1e-9)
     tree = DecisionTree.from_dict(row["tree"])
     value = float(np.mean(tree.predict(given.X) == given.y)) - penalty * tree.n_leaves
     assert row["objective"] == pytest.approx(value) and row["n_leaves"] == tree.n_leaves
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.03])
+@pytest.mark.parametrize("name", sorted(name for name, each in PEERS.items() if each.numbers))
+def test_a_peer_that_takes_numbers_has_our_optimum(name: str, penalty: float) -> None:
+    """Over every threshold, with tied values; without a depth limit where it has none."""
+    given = PEERS[name]
+    try:
+        given.load()
+    except PeerError:
+        pytest.skip(f"{given.package} is not installed")
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.integers(0, 6, 40), rng.normal(size=40).round(1)]).astype(float)
+    y = ((X[:, 0] > 2) ^ (X[:, 1] > 0.3) ^ (rng.random(40) < 0.1)).astype(np.int64)
+    depth = 2 if given.limits_depth else None
+    penalty = penalty if given.limits_depth else 0.05
+    row = measured(given, Problem(X, y, depth, penalty, time_limit=20.0))
+    ours = accel_oct.OptimalTreeClassifier(depth, penalty).fit(X, y)
+    best = ours.score(X, y) - penalty * ours.get_n_leaves()
+    assert row["error"] is None and row["tree"] is None
+    assert row["status"] == ("optimal" if given.claims(penalty) else "finished")
+    assert row["objective"] <= best + 1e-9
+    if row["status"] == "optimal":
+        assert row["objective"] == pytest.approx(best, abs=1e-9)
+
+
+def test_numbers_are_refused_by_peers_of_binary_columns() -> None:
+    """One sentence, whether or not the package is installed."""
+    given = problem()
+    for each in PEERS.values():
+        if not each.numbers:
+            row = measured(each, replace(given, X=given.X.astype(float)))
+            assert row["status"] == "error" and "columns of 0 and 1 only" in row["error"]
+
+
+def test_a_problem_without_a_depth_limit() -> None:
+    """It is an error for peers that need one, and any depth is right for the others."""
+    unlimited = replace(problem(), max_depth=None)
+    with pytest.raises(PeerError, match="needs a depth limit"):
+        _ = unlimited.depth_limit
+    row = measured(peer(Answer((0, (1, (2, 0, 1), 0), 0))), unlimited)
+    assert row["status"] == "finished" and row["n_leaves"] == 4
+
+
+def test_a_proof_of_errors_alone_is_no_proof_with_a_penalty() -> None:
+    """A peer without a penalty, and one that proves nothing."""
+    answer = Answer((0, 0, 1), finished=True)
+    for made_up, penalty, status in (
+        (replace(peer(answer), prices=False), 0.01, "finished"),
+        (replace(peer(answer), prices=False), 0.0, "optimal"),
+        (replace(peer(answer), proves=False), 0.0, "finished"),
+    ):
+        row = measured(made_up, problem(penalty=penalty))
+        assert row["status"] == status and (row["bound"] is None) == (status == "finished")
+
+
+def test_trees_of_thresholds_are_routed() -> None:
+    """At most the threshold is left; on columns of 0 and 1 a threshold must lie between them."""
+    numbers = np.array([[0.5], [1.0], [2.0], [3.0]])
+    predicted, n_leaves, depth = routed((0, 1.0, 0, (0, 2.0, 1, 2)), numbers)
+    assert (predicted.tolist(), n_leaves, depth) == ([0, 0, 1, 2], 3, 2)
+    assert tree_of((0, 0.5, 0, 1)).to_dict() == tree_of((0, 0, 1)).to_dict()
+    with pytest.raises(ValueError, match=r"a threshold of 1\.5 on a column"):
+        tree_of((0, 1.5, 0, 1))
+
+
+def test_trees_from_paths_and_arrays() -> None:
+    """The forms in which PRAXIS and scikit-learn have trees."""
+    assert nested_of_paths([[]], [3]) == 3
+    assert nested_of_paths([[1, -2], [1, 2], [-1]], [0, 1, 2]) == (0, 2, (1, 0, 1))
+    arrays = SimpleNamespace(
+        children_left=[1, -1, -1], children_right=[2, -1, -1], feature=[4, -1, -1], threshold=[0.5, np.nan, np.nan]
+    )
+    assert nested_of_arrays(arrays, lambda leaf: 10 * leaf) == (4, 0.5, 10, 20)
 
 
 @pytest.mark.parametrize("name", sorted(PEERS))
@@ -118,6 +196,7 @@ def test_claims_are_kept_and_objectives_are_not() -> None:
             Answer(tree),
         )
     ]
+    assert rows[0]["stats"] == {"claimed_bound": 0.99}
     assert [row["status"] for row in rows] == ["optimal", "time_limit", "time_limit", "finished"]
     assert [row["objective"] for row in rows] == pytest.approx([value] * 4)
     assert [row["bound"] for row in rows[:3]] == pytest.approx([value, 0.99, value]) and rows[3]["bound"] is None

@@ -11,10 +11,16 @@ from accel_oct_bench.peers.cart import CART
 from accel_oct_bench.peers.contree import CONTREE
 from accel_oct_bench.peers.dl85 import DL85
 from accel_oct_bench.peers.gosdt import GOSDT
+from accel_oct_bench.peers.imodels import IMODELS
+from accel_oct_bench.peers.licketysplit import LICKETYSPLIT
 from accel_oct_bench.peers.odtlearn import ODTLEARN
+from accel_oct_bench.peers.praxis import PRAXIS
+from accel_oct_bench.peers.pytrees import PYTREES
 from accel_oct_bench.peers.streed import STREED
 from accel_oct_bench.peers.treefarms import TREEFARMS
 
 __all__ = ["PEERS", "Peer", "PeerError", "Problem", "measured"]
 
-PEERS: dict[str, Peer] = {peer.name: peer for peer in (CART, STREED, ODTLEARN, GOSDT, CONTREE, DL85, TREEFARMS)}
+_ALL = (CART, STREED, ODTLEARN, GOSDT, CONTREE, DL85, TREEFARMS, IMODELS, *PYTREES, PRAXIS, LICKETYSPLIT)
+
+PEERS: dict[str, Peer] = {peer.name: peer for peer in _ALL}

@@ -1,4 +1,4 @@
-"""ConTree (pycontree): optimal trees on numbers, here on columns of 0 and 1."""
+"""ConTree (pycontree): optimal trees on numbers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from accel_oct_bench.peers.base import Answer, Look, Nested, Peer, Problem
 
 __all__ = ["CONTREE"]
 
-FOREVER = 604_800.0
-
 
 def _fit(problem: Problem) -> Look:
     from pycontree import ConTree
 
     table = problem.X.astype(np.float64)
     model = ConTree(
-        max_depth=problem.max_depth,
+        max_depth=problem.depth_limit,
         complexity_cost=problem.leaf_penalty,
-        time_limit=FOREVER if problem.time_limit is None else problem.time_limit,
+        time_limit=problem.seconds,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns when the time was up
@@ -35,13 +33,10 @@ def _fit(problem: Problem) -> Look:
 
 
 def _nested(node: Any) -> Nested:
-    """A threshold on a column of 0 and 1 lies between them; one that does not splits nothing off."""
     if node.is_leaf_node():
         return int(node.get_label())
-    left, right = _nested(node.get_left()), _nested(node.get_right())
-    if not 0.0 <= float(node.get_split_threshold()) < 1.0:
-        raise ValueError(f"a threshold of {node.get_split_threshold()} on a column of 0 and 1")
-    return int(node.get_split_feature()), left, right
+    split = int(node.get_split_feature()), float(node.get_split_threshold())
+    return *split, _nested(node.get_left()), _nested(node.get_right())
 
 
 CONTREE = Peer(
@@ -49,6 +44,7 @@ CONTREE = Peer(
     "pycontree",
     ("pycontree",),
     _fit,
-    "Made for numbers, where it needs no encoding; here it gets the same columns of 0 and 1 as everybody. "
+    "Made for numbers, where it needs no encoding; in suites it gets the same columns of 0 and 1 as everybody. "
     "complexity_cost (since 1.0.8; there was no penalty before) is per branch node, one fewer than leaves. One thread.",
+    numbers=True,
 )

@@ -17,7 +17,7 @@ def _fit(problem: Problem) -> Look:
 
     table = problem.X.astype(np.int32)
     model = DL85Classifier(
-        max_depth=problem.max_depth, time_limit=0 if problem.time_limit is None else ceil(problem.time_limit)
+        max_depth=problem.depth_limit, time_limit=0 if problem.time_limit is None else ceil(problem.time_limit)
     )
     model.fit(table, problem.y)
 
@@ -25,8 +25,7 @@ def _fit(problem: Problem) -> Look:
         late = bool(model.timeout_)
         if model.base_tree_ is None:
             return Answer(timed_out=late)
-        finished = not late and problem.leaf_penalty == 0
-        return Answer(_nested(model.base_tree_), np.asarray(model.predict(table)), finished, late)
+        return Answer(_nested(model.base_tree_), np.asarray(model.predict(table)), not late, late)
 
     return look
 
@@ -45,4 +44,5 @@ DL85 = Peer(
     "It has no penalty: it minimises errors at this depth, and its tree is priced as it is. Its proof is a proof of "
     "ours only where the penalty is 0; elsewhere the row says that it finished, and no more. Its time limit is in "
     "whole seconds.",
+    prices=False,
 )

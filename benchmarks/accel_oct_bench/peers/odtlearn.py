@@ -10,8 +10,6 @@ from accel_oct_bench.peers.base import Answer, Look, Nested, Peer, Problem
 
 __all__ = ["ODTLEARN"]
 
-FOREVER = 604_800
-
 
 def _fit(problem: Problem) -> Look:
     from odtlearn.flow_oct import BendersOCT
@@ -22,8 +20,8 @@ def _fit(problem: Problem) -> Look:
     model = BendersOCT(
         "gurobi",
         _lambda=weight,
-        depth=problem.max_depth,
-        time_limit=FOREVER if problem.time_limit is None else problem.time_limit,
+        depth=problem.depth_limit,
+        time_limit=problem.seconds,
         num_threads=problem.threads,
     )
     inner = model._solver.model.Params

@@ -11,9 +11,6 @@ from accel_oct_bench.peers.base import Answer, Look, Nested, Peer, Problem
 
 __all__ = ["STREED"]
 
-#: It wants a number: a week.
-FOREVER = 604_800.0
-
 
 def _fit(problem: Problem) -> Look:
     from pystreed import STreeDClassifier
@@ -21,9 +18,9 @@ def _fit(problem: Problem) -> Look:
     table = problem.X.astype(np.int32)
     model = STreeDClassifier(
         "cost-complex-accuracy",
-        max_depth=problem.max_depth,
+        max_depth=problem.depth_limit,
         cost_complexity=problem.leaf_penalty,
-        time_limit=FOREVER if problem.time_limit is None else problem.time_limit,
+        time_limit=problem.seconds,
         random_seed=problem.seed,
     )
     with warnings.catch_warnings():

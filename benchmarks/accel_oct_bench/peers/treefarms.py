@@ -25,7 +25,7 @@ def _fit(problem: Problem) -> Look:
             "regularization": problem.leaf_penalty,
             "rashomon": True,
             "rashomon_bound_multiplier": WITHIN,
-            "depth_budget": problem.max_depth + 1,
+            "depth_budget": problem.depth_limit + 1,
             "time_limit": 0 if problem.time_limit is None else ceil(problem.time_limit),
             "worker_limit": problem.threads,
             "verbose": False,

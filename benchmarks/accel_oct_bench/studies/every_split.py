@@ -1,18 +1,20 @@
-"""Optimal trees over every split: accel_oct beside ConTree and imodels' FastSmallTreeClassifier, one thread each.
+"""Optimal trees over every split: accel_oct beside the peers that take numbers, one thread each.
 
     python -m accel_oct_bench.studies.every_split --data-dir FOLDER --depths 2 3 none \
         --penalties 0.05 0.01 --time-limit 60
 
-Peers that are not installed are left out. ConTree needs a depth, FastSmallTreeClassifier has none. Every objective is
-recomputed from the predictions and the number of leaves of the tree that was returned; where two that say "optimal"
-differ, the run ends with an error. Times are CPU seconds of `fit`, in one process, one after the other; of fits below
-0.3 s the fastest of five.
+The peers are ConTree (pycontree), imodels' FastSmallTreeClassifier, and the ConTree of pytrees-rs, by branch and bound
+and by limited discrepancy; those that are not installed are left out. FastSmallTreeClassifier has no depth limit and
+runs where none is set, the others where there is one; those of pytrees-rs have no penalty and run where it is 0. Every
+objective is recomputed from the tree that was returned; where two that say "optimal" differ, the run ends with an
+error. Times are CPU seconds of `fit`, in one process, one after the other; of fits below 0.3 s the fastest of five.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +22,7 @@ import numpy as np
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct_bench.measurement import timed
+from accel_oct_bench.peers import PEERS, Peer, PeerError, Problem, measured
 from accel_oct_bench.studies.common import MarkdownTable, bundled_tables, parser_of, raw_sets
 
 TOLERANCE = 1e-9
@@ -61,44 +64,39 @@ def ours(X: np.ndarray, y: np.ndarray, depth: int | None, penalty: float, limit:
     return Run(value, model.status_ == "optimal", spent.cpu, model.bound_)
 
 
-def contree(X: np.ndarray, y: np.ndarray, depth: int | None, penalty: float, limit: float) -> Run:
-    from pycontree import ConTree
+def peer_run(peer: Peer, X: np.ndarray, y: np.ndarray, depth: int | None, penalty: float, limit: float) -> Run:
+    """Return the outcome of a peer.
 
-    model = ConTree(max_depth=depth, complexity_cost=penalty, time_limit=limit)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        _, spent = timed(lambda: model.fit(X, y))
-    stopped = any("time limit" in str(warning.message) for warning in caught)
-    leaves = 1 + sum(node.is_branching_node() for node in _nodes(model.get_tree()))
-    return Run(float(np.mean(model.predict(X) == y)) - penalty * leaves, not stopped, spent.cpu)
-
-
-def _nodes(node: Any) -> Iterator[Any]:
-    yield node
-    if node.is_branching_node():
-        yield from _nodes(node.get_left())
-        yield from _nodes(node.get_right())
+    Raises
+    ------
+    PeerError
+        If it ended without a tree before the limit.
+    """
+    row = measured(peer, Problem(np.asarray(X, dtype=float), y.astype(np.int64), depth, penalty, time_limit=limit))
+    if row["status"] == "time_limit" and row["objective"] is None:
+        return Run(-np.inf, False, row["cpu_seconds"])
+    if row["error"] is not None:
+        raise PeerError(row["error"])
+    return Run(row["objective"], row["status"] == "optimal", row["cpu_seconds"], row["bound"])
 
 
-def small_tree(X: np.ndarray, y: np.ndarray, depth: int | None, penalty: float, limit: float) -> Run:
-    from imodels import FastSmallTreeClassifier
-
-    model = FastSmallTreeClassifier(regularization=penalty, time_limit=limit)
-    _, spent = timed(lambda: model.fit(X, y))
-    value = float(np.mean(model.predict(X) == y)) - penalty * model.n_leaves_
-    return Run(value, bool(model.optimal_), spent.cpu)
+def takes(peer: Peer, depth: int | None, penalty: float) -> bool:
+    """Return whether a peer solves the problem of this depth and penalty."""
+    return peer.limits_depth == (depth is not None) and peer.claims(penalty)
 
 
-def installed() -> dict[str, Callable[..., Run]]:
-    """Return the methods whose packages are installed."""
-    methods: dict[str, Callable[..., Run]] = {"ours": ours}
-    for name, package, method in (("ConTree", "pycontree", contree), ("FastSmallTree", "imodels", small_tree)):
+def installed() -> dict[str, Peer]:
+    """Return the peers that take numbers and are installed."""
+    peers = {}
+    for name, peer in PEERS.items():
+        if not peer.numbers:
+            continue
         try:
-            __import__(package)
-            methods[name] = method
-        except ImportError:
-            print(f"{package} is not installed: {name} is left out")
-    return methods
+            peer.load()
+            peers[name] = peer
+        except PeerError as error:
+            print(f"{error}: left out")
+    return peers
 
 
 def repeated(method: Callable[..., Run], *instance: Any) -> Run:
@@ -117,10 +115,15 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=60.0)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    methods = installed()
-    for method in methods.values():  # loads all code before anything is measured
-        method(np.arange(8.0)[:, None], np.arange(8) // 4, 2, 0.05, 10.0)
+    peers = installed()
+    methods: dict[str, Callable[..., Run]] = {"ours": ours}
+    methods |= {name: partial(peer_run, peer) for name, peer in peers.items()}
+    wanted = {name: partial(takes, peer) for name, peer in peers.items()}
+    for name, method in methods.items():  # loads all code before anything is measured
+        depth = 2 if name == "ours" or peers[name].limits_depth else None
+        method(np.arange(8.0)[:, None], np.arange(8) // 4, depth, 0.05, 10.0)
     found: list[tuple[int | None, dict[str, Run]]] = []
+    differing: list[str] = []
     columns = [text for name in methods for text in (name, "s")]
     table = MarkdownTable("table", "rows x columns", "depth", "penalty", *columns, words=2)
     for name, X, y in tables(arguments.data_dir):
@@ -133,17 +136,20 @@ def main() -> None:
                 runs = {
                     who: repeated(method, X, y, depth, penalty, arguments.time_limit)
                     for who, method in methods.items()
-                    if who == "ours" or (who == "ConTree") == (depth is not None)
+                    if who == "ours" or wanted[who](depth, penalty)
                 }
                 found.append((depth, runs))
+                proven = {who: run.objective for who, run in runs.items() if run.proven}
+                if proven and max(proven.values()) - min(proven.values()) > TOLERANCE:
+                    values = ", ".join(f"{who} {value:.6f}" for who, value in proven.items())
+                    differing.append(f"{name}, depth {depth}, penalty {penalty}: {values}")
                 cells = [cell for who in methods for cell in _cells(runs.get(who))]
                 table.row(name, f"{X.shape[0]} x {X.shape[1]}", depth, penalty, *cells)
     for depth in dict.fromkeys(depth for depth, _ in found):
         for peer in list(methods)[1:]:
             summarise(depth, peer, [runs for own, runs in found if own == depth and peer in runs])
-    wrong = sum(len({round(run.objective / TOLERANCE) for run in runs.values() if run.proven}) > 1 for _, runs in found)
-    if wrong:
-        raise SystemExit(f"{wrong} instances on which two optimal trees differ")
+    if differing:
+        raise SystemExit("\n".join(["optimal trees differ:", *differing]))
 
 
 def summarise(depth: int | None, peer: str, instances: list[dict[str, Run]]) -> None:

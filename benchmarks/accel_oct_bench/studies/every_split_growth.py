@@ -27,9 +27,10 @@ import numpy as np
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct_bench.measurement import machine, peak_mb, timed, versions
+from accel_oct_bench.peers import PEERS
 from accel_oct_bench.studies.anytime import Row
 from accel_oct_bench.studies.common import MarkdownTable, best_cart, numeric_table, parser_of
-from accel_oct_bench.studies.every_split import contree as fit_contree
+from accel_oct_bench.studies.every_split import peer_run
 
 DEPTHS = (2, 3)
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
@@ -98,7 +99,7 @@ def ours(make: Callable[..., Table], given: tuple[Any, ...], depth: int, penalty
 
 def contree(make: Callable[..., Table], given: tuple[Any, ...], depth: int, penalty: float, limit: float) -> Fit:
     X, y = make(*given)
-    run, spent = timed(lambda: fit_contree(X, y, depth, penalty, limit))
+    run, spent = timed(lambda: peer_run(PEERS["contree"], X, y, depth, penalty, limit))
     return Fit(run.seconds, spent.cpu, peak_mb(), run.objective)
 
 

@@ -1,16 +1,17 @@
-"""Policy trees against STreeD on generated trials with the same scores, and with a budget against a list of all trees.
+"""Policy trees against STreeD and econml's greedy trees on generated trials, and with a budget against all trees.
 
     python -m accel_oct_bench.studies.policies [--rows 500 5000] [--columns 30] [--depths 3 4] [--seeds 5]
 
 Trials with binary columns: treatment at random with known chances that depend on a column, outcomes with noise, and
-effects that change sign. Both receive the same outcome predictions (linear, fitted per treatment) and the known
+effects that change sign. All receive the same outcome predictions (linear, fitted per treatment) and the known
 chances; the objective is recomputed from the assigned treatments, by the same formula. CPU seconds of the search alone,
-one thread. STreeD (pystreed) is the package of the extra `rivals`; without it, only the second part runs.
+one thread. STreeD (pystreed) is of the extra `rivals`, econml of `peers`; those that are not installed are left out.
+econml's PolicyTree is greedy and claims nothing; it may split down to single rows, and holds none back. policytree,
+which is exact on numbers, is a package of R and is not run.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from functools import partial
 from typing import Any
@@ -22,6 +23,7 @@ from accel_oct import OptimalPolicyTree
 from accel_oct.constraints import PositiveBudget
 from accel_oct_bench.measurement import timed
 from accel_oct_bench.studies.common import MarkdownTable, parser_of
+from accel_oct_bench.studies.rival_calls import missing
 
 #: Of STreeD and of our own parameter `method`.
 METHODS = {"DM": "direct", "IPW": "inverse propensity", "DR": "doubly robust"}
@@ -54,31 +56,63 @@ def scores(method: str, treatment: Any, outcome: Any, chance: Any, predicted: An
     return found
 
 
-def compare(options: Any) -> None:
-    """Print the objectives and the times of both."""
+def streed(method: str, X: Any, depth: int, trial_columns: Any, rewards: Any) -> tuple[Any, float]:
+    """Return the treatments that STreeD's tree assigns, and its CPU seconds."""
     from pystreed import STreeDPrescriptivePolicyGenerator
 
+    model = STreeDPrescriptivePolicyGenerator(max_depth=depth, teacher_method=method)
+    table = X.astype(np.int32)
+    _, spent = timed(partial(model.fit, table, trial_columns))
+    return np.asarray(model.predict(table), dtype=np.int64), spent.cpu
+
+
+def econml(method: str, X: Any, depth: int, trial_columns: Any, rewards: Any) -> tuple[Any, float]:
+    """Return the treatments that econml's greedy tree assigns, and its CPU seconds."""
+    from econml.policy import PolicyTree
+
+    settings = {"min_samples_split": 2, "min_samples_leaf": 1, "min_balancedness_tol": 0.5, "honest": False}
+    model = PolicyTree(max_depth=depth, random_state=0, **settings)
+    table = X.astype(np.float64)
+    _, spent = timed(partial(model.fit, table, rewards))
+    return np.asarray(model.predict(table), dtype=np.int64), spent.cpu
+
+
+def compare(options: Any) -> None:
+    """Print the objectives and the times of all that are installed."""
+    peers = {"pystreed": streed, "econml": econml}
+    peers = {package: peer for package, peer in peers.items() if not missing(package)}
     print(f"{options.columns} binary columns, {options.seeds} trials per line: CPU seconds of all together\n")
-    table = MarkdownTable("method", "treatments", "rows", "depth", "same", "largest difference", "accel_oct", "STreeD")
+    columns = [text for package in peers for text in (f"{package}: same", "largest difference", "s")]
+    table = MarkdownTable("method", "treatments", "rows", "depth", "accel_oct, s", *columns)
     for method, n_treatments, n_rows, depth in itertools.product(METHODS, (2, 3), options.rows, options.depths):
-        same, difference, ours, theirs = 0, 0.0, 0.0, 0.0
+        ours = 0.0
+        differences: dict[str, list[float]] = {package: [] for package in peers}
+        seconds = dict.fromkeys(peers, 0.0)
         for seed in range(options.seeds):
             X, treatment, outcome, chance, predicted = trial(n_rows, options.columns, n_treatments, seed)
             rewards = scores(method, treatment, outcome, chance, predicted)
             policy = OptimalPolicyTree(depth, encoder=None)
             _, spent = timed(partial(policy.fit_rewards, X, rewards))
-            streed = STreeDPrescriptivePolicyGenerator(max_depth=depth, teacher_method=method)
-            given = np.column_stack([treatment, outcome, chance, predicted])
-            _, other = timed(partial(streed.fit, X.astype(np.int32), given))
-            assigned = [policy.predict(X), np.asarray(streed.predict(X.astype(np.int32)), dtype=np.int64)]
-            means = [float(rewards[np.arange(n_rows), each].mean()) for each in assigned]
             if policy.status_ != "optimal":
                 raise SystemExit(f"not proven: {policy.status_}")
-            ours, theirs = ours + spent.cpu, theirs + other.cpu
-            difference = max(difference, means[0] - means[1], key=abs)
-            same += abs(means[0] - means[1]) <= TOLERANCE
-        said = f"{difference:.1e}", f"{ours:.3f}", f"{theirs:.3f}"
-        table.row(METHODS[method], n_treatments, n_rows, depth, f"{same}/{options.seeds}", *said)
+            ours += spent.cpu
+            given = np.column_stack([treatment, outcome, chance, predicted])
+            rows = np.arange(n_rows)
+            own = float(rewards[rows, policy.predict(X)].mean())
+            for package, peer in peers.items():
+                assigned, taken = peer(method, X, depth, given, rewards)
+                differences[package].append(own - float(rewards[rows, assigned].mean()))
+                seconds[package] += taken
+        cells = [
+            cell
+            for package, found in differences.items()
+            for cell in (
+                f"{sum(abs(each) <= TOLERANCE for each in found)}/{options.seeds}",
+                f"{max(found, key=abs):.1e}",
+                f"{seconds[package]:.3f}",
+            )
+        ]
+        table.row(METHODS[method], n_treatments, n_rows, depth, f"{ours:.3f}", *cells)
 
 
 def all_assigned(X: Any, n_treatments: int, depth: int) -> Any:
@@ -126,8 +160,7 @@ def main() -> None:
     options = parser.parse_args()
     X, *_, predicted = trial(100, options.columns, 3, 0)
     OptimalPolicyTree(2, encoder=None).fit_rewards(X, predicted)  # loads all code before anything is measured
-    if importlib.util.find_spec("pystreed") is not None:
-        compare(options)
+    compare(options)
     budgets(options)
 
 

@@ -34,6 +34,13 @@ class Answer:
     predicted: Any = ()
 
 
+@dataclass(frozen=True)
+class PeerAnswer(Answer):
+    """The answer of a peer; `row` has the fields that `accel_oct_bench.peers.measured` returns."""
+
+    row: Any = None
+
+
 Call = Callable[..., Answer]
 
 
