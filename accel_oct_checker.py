@@ -163,7 +163,7 @@ class Data:
         need(len(set(self.classes)) == len(self.classes), "classes must differ")
         for column in columns:
             need(isinstance(column, list) and 2 <= len(column) <= 3, "a column is [name, kind] or [name, kind, more]")
-            need(all(isinstance(text, str) and text for text in column[:2]), "a column has a name and a kind")
+            need(all(isinstance(text, str) for text in column[:2]), "a column has a name and a kind")
             need(column[1] in KINDS, f"the kind {column[1]!r} is unknown")
             need(column[-1] is not None, "an argument of a kind cannot be null")
         try:
@@ -278,7 +278,7 @@ def number(cells: list[str], missing: Any = None) -> Read:
 
 def groups(cells: list[str], listed: Any = None) -> Read:
     """Ranks of texts by the list of groups that they are in."""
-    need(isinstance(listed, list) and len(listed) >= 2, "groups must be a list of lists of texts")
+    need(isinstance(listed, list), "groups must be a list of lists of texts")
     need(all(isinstance(g, list) and all(isinstance(text, str) for text in g) for g in listed), "groups hold texts")
     rank = {text: place for place, group in enumerate(listed) for text in group}
     need(len(rank) == sum(map(len, listed)), "a text is in two groups")
@@ -1155,7 +1155,8 @@ class Priced:
     def stumps(self, subset: int, budget: int, found: dict[Outcome, int]) -> None:
         """Add the outcomes of trees with one split, and leaves of two classes."""
         engine, pairs = self.engine, [(a, b) for a in range(self.n_classes) for b in range(self.n_classes) if a != b]
-        places, room = engine.separating(subset), budget - 2 * self.price
+        # NumPy compares with floats: a larger budget allows the same, as all sums are below 2**53.
+        places, room = engine.separating(subset), min(budget - 2 * self.price, LARGE)
         if self.claim.least:
             weight, right = engine.total(subset, WEIGHT), engine.right(subset, WEIGHT)
             places = [p for p in places if right[p] >= self.claim.least and weight - right[p] >= self.claim.least]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -77,6 +78,7 @@ class Limit:
 
 
 _SETS = ("rows", "per")
+_NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,3})?", re.ASCII)  # in the format
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,6 +300,28 @@ class Claim:
         for line in self.lines():
             digest.update(line.encode())
         return digest.hexdigest()
+
+    def check_texts(self) -> None:
+        """Check that the texts of the file stand for one class or one category each, as the checker reads them.
+
+        Raises
+        ------
+        InvalidInputError
+            If two classes are the same text or number, or two categories the same text, without outer white space.
+        """
+        numbers = [float(text) for text in self.classes if _NUMBER.fullmatch(text)]
+        if len(set(self.classes)) < len(self.classes) or len(set(numbers)) < len(numbers):
+            raise InvalidInputError(
+                "a certificate needs classes that differ as texts without outer white space, and as floats if they "
+                f"are numbers, got {list(self.classes)[:10]}"
+            )
+        for column in self.columns:
+            texts = [text for group in column.arguments[0] for text in group] if column.kind == "groups" else []
+            if len(set(texts)) < len(texts):
+                raise InvalidInputError(
+                    "a certificate needs categories that differ without outer white space; those of column "
+                    f"{column.name!r} do not"
+                )
 
     def as_nodes(self) -> list[list[int]]:
         """Return the tree as nodes of the format."""

@@ -56,8 +56,14 @@ def write_certificate(
         Where the table that the certificate is about is written to, as CSV.
     stopper : Stopper, optional
         Asked about time limit and Ctrl-C.
+
+    Raises
+    ------
+    InvalidInputError
+        If the checker would read two texts of the data as one.
     """
     began, path = time.perf_counter(), as_path(path)
+    claim.check_texts()
     proof, stopper = dict[str, Any](), stopper or Stopper()
     if claim.limits:
         proof["closings"] = Closer(claim, stopper).closings()
@@ -103,9 +109,12 @@ def as_dict(claim: Claim, proof: dict[str, Any]) -> dict[str, Any]:
 def as_csv(claim: Claim) -> str:
     """Return the table as CSV."""
     file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*claim.cells, claim.target, *([] if claim.weight is None else [claim.weight])])
     columns = list(claim.cells.values())
+    header = [*claim.cells, claim.target, *([] if claim.weight is None else [claim.weight])]
+    # `csv` does not quote a carriage return, which ends a line for every reader.
+    returns = any("\r" in text for texts in (header, claim.classes, *columns) for text in texts)
+    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL)
+    writer.writerow(header)
     for row, label in enumerate(claim.labels.tolist()):
         weight = [] if claim.weight is None else [repr(float(claim.weights[row]))]
         writer.writerow([*(column[row] for column in columns), claim.classes[label], *weight])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,23 @@ def test_the_limit_on_outcomes(tmp_path: Path) -> None:
         closing["multipliers"] = ["0"] * len(closing["multipliers"])
     with pytest.raises(checker.LimitReached, match="outcomes"):
         found.check(content, outcomes=10)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_budget_beyond_all_floats(fast: bool, tmp_path: Path) -> None:
+    """A limit that no float holds leaves a budget that no float holds: all trees are compared, with NumPy too."""
+    X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
+    rules = [Recall(1, at_least=0.5)]
+    found = Written(tmp_path, accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, constraints=rules))
+    content = found.content
+    content["problem"]["limits"][0]["at_most"] = "9" * 400
+    content["closings"] = [{"multipliers": ["1"]}]
+    assert "proven" in found.check(content, fast=fast)
+    content["claim"]["tree"] = [[0]]
+    content["claim"]["cost"] = round(2 * Fraction(content["problem"]["leaf_price"]).denominator)
+    content["claim"]["cost"] += Fraction(content["problem"]["leaf_price"]).numerator
+    with pytest.raises(checker.Refused, match="satisfies the limits"):
+        found.check(content, fast=fast)
 
 
 def test_groups_are_columns_of_the_table(tmp_path: Path) -> None:

@@ -92,6 +92,47 @@ def test_the_file_of_the_user_is_the_table(tmp_path: Path) -> None:
         checker.check(str(tmp_path / "proof.json"), str(data))
 
 
+@pytest.mark.parametrize("name", ["", " ", " a", "a\rb", "a\nb", 'a"b', "a,b", "\ufeffa", "\x7f", "\u2028"])
+def test_names_of_any_kind(name: str, tmp_path: Path) -> None:
+    """Names of columns may be empty, or hold line ends, quotes and white space."""
+    X = pd.DataFrame({name: [1.0, 2.0, 3.5, 4.0], "b": ["u\rw", "v", "u\rw", "v"]})
+    model = OptimalTreeClassifier(max_depth=2, leaf_penalty=0.01).fit(X, [0, 1, 1, 0])
+    model.certificate(tmp_path / "proof.json", X, [0, 1, 1, 0], table=tmp_path / "data.csv")
+    for fast in (True, False):
+        assert "proven" in checker.check(str(tmp_path / "proof.json"), str(tmp_path / "data.csv"), fast=fast)
+
+
+@pytest.mark.parametrize("texts", [["u", " u"], ["u\n", "u"], ["1", "01"], ["1", "1.0"], ["1e400", "2e400"]])
+def test_texts_that_the_checker_reads_as_one(texts: list[str], tmp_path: Path) -> None:
+    """No certificate is written for classes or categories that the format does not tell apart."""
+    X, y = pd.DataFrame({"a": [1.0, 2.0, 3.5, 4.0]}), np.array(texts * 2, dtype=object)
+    model = OptimalTreeClassifier(max_depth=2, leaf_penalty=0.01).fit(X, y)
+    with pytest.raises(InvalidInputError, match="a certificate needs classes that differ"):
+        model.certificate(tmp_path / "proof.json", X, y)
+    assert not (tmp_path / "proof.json").exists()
+    X = pd.DataFrame({"c": pd.Series(texts * 2, dtype=object)})
+    model = OptimalTreeClassifier(max_depth=2, leaf_penalty=0.01).fit(X, [0, 1, 0, 1])
+    if "1" in texts or "1e400" in texts:  # categories are compared as texts alone
+        model.certificate(tmp_path / "proof.json", X, [0, 1, 0, 1], table=tmp_path / "data.csv")
+        assert "proven" in checker.check(str(tmp_path / "proof.json"), str(tmp_path / "data.csv"))
+    else:
+        with pytest.raises(InvalidInputError, match="categories that differ"):
+            model.certificate(tmp_path / "proof.json", X, [0, 1, 0, 1])
+
+
+def test_a_column_of_one_group(tmp_path: Path) -> None:
+    """A list of groups may have one entry: all rows have the rank 0."""
+    X = pd.DataFrame({"c": ["u", "v", "u", "v"]})
+    model = OptimalTreeClassifier(max_depth=1, leaf_penalty=0.6).fit(X, [0, 1, 0, 1])
+    model.certificate(tmp_path / "proof.json", X, [0, 1, 0, 1], table=tmp_path / "data.csv")
+    content = json.loads((tmp_path / "proof.json").read_text())
+    assert content["data"]["columns"] == [["c", "groups", [["u"], ["v"]]]] and content["claim"]["tree"] == [[0]]
+    content["data"]["columns"][0][2] = [["u", "v"]]
+    (tmp_path / "proof.json").write_text(json.dumps(content))
+    for fast in (True, False):
+        assert "proven" in checker.check(str(tmp_path / "proof.json"), str(tmp_path / "data.csv"), fast=fast)
+
+
 def test_chosen_splits(tmp_path: Path) -> None:
     """Where the classifier chose splits, the certificate is about its binary features."""
     rng = np.random.default_rng(1)
