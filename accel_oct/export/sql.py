@@ -96,7 +96,8 @@ def to_sql(model: Any, *, column: str | None = None, dialect: str = "ansi") -> s
     ------
     InvalidInputError
         If a threshold is before the year 1, after 9999 in SQLite, MySQL and BigQuery, or a duration beyond TIME in
-        MySQL; if a text has a lone surrogate, or NUL in "ansi" and "postgres".
+        MySQL; if a text has a lone surrogate, or NUL in "ansi" and "postgres"; if a column has no name, which only
+        SQLite allows.
     """
     if dialect not in DIALECTS:
         raise InvalidInputError(f"dialect must be one of {', '.join(DIALECTS)}, got {shown(dialect)}")
@@ -349,7 +350,17 @@ def _doubled(quote: str, text: str) -> str:
     return quote + text.replace(quote, quote * 2) + quote
 
 
+def _name(name: str) -> str:
+    if not name:
+        raise InvalidInputError("to_sql cannot write a column without a name; give it one, or use dialect='sqlite'")
+    return _without_nul(_checked(name))
+
+
 def _standard_name(name: str) -> str:
+    return _doubled('"', _name(name))
+
+
+def _sqlite_name(name: str) -> str:
     return _doubled('"', _without_nul(_checked(name)))
 
 
@@ -372,7 +383,7 @@ def _sqlite_text(text: str) -> str:
 
 
 def _mysql_name(name: str) -> str:
-    return _doubled("`", _without_nul(_checked(name)))
+    return _doubled("`", _name(name))
 
 
 def _mysql_bytes(text: str) -> str:
@@ -387,7 +398,7 @@ def _mysql_text(text: str) -> str:
 
 
 def _bigquery_name(name: str) -> str:
-    return f"`{_escaped(_without_nul(_checked(name)), '`')}`"
+    return f"`{_escaped(_name(name), '`')}`"
 
 
 def _bigquery_text(text: str) -> str:
@@ -409,7 +420,7 @@ DIALECTS = {
     "ansi": _ANSI,
     "postgres": replace(_ANSI, text=_postgres_text),
     "duckdb": replace(_ANSI, text=_duckdb_text),
-    "sqlite": _Dialect(_standard_name, _sqlite_text, _quotient, _sqlite_time, has_nan=False),
+    "sqlite": _Dialect(_sqlite_name, _sqlite_text, _quotient, _sqlite_time, has_nan=False),
     "mysql": _Dialect(
         *(_mysql_name, _mysql_text, _double, _mysql_time),
         has_nan=False,
