@@ -24,7 +24,7 @@ from accel_oct.constraints import (
     StatisticalParity,
 )
 from accel_oct.errors import InvalidInputError, NoTreeError
-from accel_oct.export import to_dot, to_html, to_python, to_sql
+from accel_oct.export import to_dot, to_html, to_python, to_sql, to_table
 from accel_oct.export.stored_model import read_json
 
 ROUNDING = 1e-9
@@ -214,6 +214,21 @@ def test_exports_of_a_policy() -> None:
     predict = next(value for name, value in found.items() if callable(value) and name.startswith("predict"))
     assert [predict(row) for row in rows] == model.predict(X).tolist()
     np.testing.assert_array_equal(model.to_sklearn().predict(X), model.predict(X))
+
+
+def test_decision_tables_of_a_policy() -> None:
+    """They have mean rewards, not the shares of the treatments that were received."""
+    X = np.array([[0.0], [1.0]] * 20)
+    treatment = np.array((["a"] * 18 + ["b"] * 2) * 2)
+    outcome = np.where(treatment == "b", np.where(X[:, 0] == 1, 2.5, -1.0), 0.0)
+    model = OptimalPolicyTree(1, outcome_model=LinearRegression(), cv=2).fit(X, treatment, outcome)
+    table = to_table(model)
+    assert "probability" not in str(table) + table.to_csv() + table.to_html()
+    assert table.to_csv().splitlines()[0] == "x0,treatment,mean reward,samples,share,mean reward of a,mean reward of b"
+    place = {row.label: row for row in table.rows}
+    assert set(place) == {"a", "b"} and place["b"].probabilities == (0.0, 1.0)
+    expected = model.rewards_[model.predict(X) == "b"].mean(axis=0)
+    assert place["b"].rewards == pytest.approx(tuple(expected))
 
 
 def test_a_picture_of_a_policy() -> None:
