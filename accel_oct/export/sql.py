@@ -102,6 +102,10 @@ def to_sql(model: Any, *, column: str | None = None, dialect: str = "ansi") -> s
     if dialect not in DIALECTS:
         raise InvalidInputError(f"dialect must be one of {', '.join(DIALECTS)}, got {shown(dialect)}")
     tree, chosen = codable_view(model, "to_sql"), DIALECTS[dialect]
+    asked = [node.condition.column for node in tree.nodes if node.condition is not None]
+    names = [*(tree.column_names[place] for place in asked), *([] if column is None else [column])]
+    if dialect != "sqlite" and "" in names:
+        raise InvalidInputError("to_sql cannot write a column without a name; give it one, or use dialect='sqlite'")
     expression = "\n".join(_node(tree, tree.nodes[0], "", chosen))
     return expression if column is None else f"{expression} AS {chosen.name(column)}"
 
@@ -350,17 +354,7 @@ def _doubled(quote: str, text: str) -> str:
     return quote + text.replace(quote, quote * 2) + quote
 
 
-def _name(name: str) -> str:
-    if not name:
-        raise InvalidInputError("to_sql cannot write a column without a name; give it one, or use dialect='sqlite'")
-    return _without_nul(_checked(name))
-
-
 def _standard_name(name: str) -> str:
-    return _doubled('"', _name(name))
-
-
-def _sqlite_name(name: str) -> str:
     return _doubled('"', _without_nul(_checked(name)))
 
 
@@ -383,7 +377,7 @@ def _sqlite_text(text: str) -> str:
 
 
 def _mysql_name(name: str) -> str:
-    return _doubled("`", _name(name))
+    return _doubled("`", _without_nul(_checked(name)))
 
 
 def _mysql_bytes(text: str) -> str:
@@ -398,7 +392,7 @@ def _mysql_text(text: str) -> str:
 
 
 def _bigquery_name(name: str) -> str:
-    return f"`{_escaped(_name(name), '`')}`"
+    return f"`{_escaped(_without_nul(_checked(name)), '`')}`"
 
 
 def _bigquery_text(text: str) -> str:
@@ -420,7 +414,7 @@ DIALECTS = {
     "ansi": _ANSI,
     "postgres": replace(_ANSI, text=_postgres_text),
     "duckdb": replace(_ANSI, text=_duckdb_text),
-    "sqlite": _Dialect(_sqlite_name, _sqlite_text, _quotient, _sqlite_time, has_nan=False),
+    "sqlite": _Dialect(_standard_name, _sqlite_text, _quotient, _sqlite_time, has_nan=False),
     "mysql": _Dialect(
         *(_mysql_name, _mysql_text, _double, _mysql_time),
         has_nan=False,
