@@ -16,7 +16,7 @@ from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
 from accel_oct.data.labels import as_labels
 from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.encoding.spreads import ColumnSpread
-from accel_oct.errors import as_invalid_input
+from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.in_pieces import in_memory_only, outputs_by_batch
 from accel_oct.export import (
@@ -279,13 +279,15 @@ class FittedClassifier(ClassifierMixin, FittedModel):  # type: ignore[misc]
         X, y : optional
             Rows to count, which had no part in choosing the tree: then the interval of each leaf is a valid confidence
             interval. By default, the training rows are counted. y may be the name of a column of X. Rows of classes
-            that the model does not know are left out.
+            that the model does not know are left out; that all rows are is an error.
         confidence : float
             Between 0 and 1.
         """
         tree = self._tree()
         if X is None:
             return leaf_table(self, confidence=confidence)
+        if y is None:
+            raise InvalidInputError("leaf_table needs y beside X: the classes of the rows")
         given = given_data(X, y, like=self)
         if is_in_pieces(given.X, given.y):
             raise in_memory_only("leaf_table")
@@ -295,6 +297,11 @@ class FittedClassifier(ClassifierMixin, FittedModel):  # type: ignore[misc]
             check_consistent_length(leaves, labels)
         place = {label: code for code, label in enumerate(self.classes_.tolist())}
         codes = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+        if (codes < 0).all():
+            raise InvalidInputError(
+                f"y holds no class of the model, which are {shown(self.classes_.tolist())}; its first value is "
+                f"{shown(labels.tolist()[0])}"
+            )
         counts = held_out_counts(leaves, codes, tree.class_counts.shape)
         return leaf_table(self, counts, confidence=confidence)
 

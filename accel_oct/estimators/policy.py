@@ -60,6 +60,9 @@ _ABOUT_TRUE_CLASSES = (
 )
 """Constraints that compare predictions with true classes, of which a policy has none."""
 
+_LEAST_SPREAD = 1e-9
+"""Least weight of a row for the encoder, relative to the row with the most different rewards."""
+
 
 class OptimalPolicyTree(OptimalTreeModel):
     """Tree that assigns a treatment to each row, with proven largest mean reward.
@@ -289,13 +292,18 @@ class OptimalPolicyTree(OptimalTreeModel):
         self.rewards_ = rewards
 
     def _fitted_encoder(self, checked: CheckedRows) -> Any:
-        """Fit the encoder on the best treatment of each row, weighted by what the worst one loses."""
+        """Fit the encoder on the best treatment of each row, weighted by what the worst one loses.
+
+        Rows for which all treatments are equal keep a small weight: encoders ignore rows of weight 0, but constraints
+        count these rows, so the splits between them and others matter.
+        """
         rewards = -checked.attached.costs
-        spread = (rewards.max(axis=1) - rewards.min(axis=1)) * checked.weights
-        if not spread.any():
+        spread = rewards.max(axis=1) - rewards.min(axis=1)
+        weights = np.maximum(spread, _LEAST_SPREAD * spread.max()) * checked.weights
+        if not weights.any():
             return super()._fitted_encoder(checked)
         codes = rewards.argmax(axis=1).astype(np.int64)
-        weighed = replace(checked, y=checked.classes[codes], codes=codes, weights=spread, weighted=True)
+        weighed = replace(checked, y=checked.classes[codes], codes=codes, weights=weights, weighted=True)
         return super()._fitted_encoder(weighed)
 
     def _adopt(self, result: Result, data: TrainingData, relabel: bool = True) -> None:

@@ -103,20 +103,24 @@ class ScoreSettings:
         """Yield the training and the held-out rows of each fold; every training set has every treatment."""
         from sklearn.model_selection import StratifiedKFold
 
-        splitter = self.cv
+        splitter, codes = self.cv, trial.codes
+        used = np.ones(len(codes), dtype=bool) if trial.weights is None else trial.weights > 0
         if not hasattr(splitter, "split"):
             splitter = StratifiedKFold(int(splitter), shuffle=True, random_state=self.random_state)
-            counts = np.bincount(trial.codes, minlength=len(trial.treatments))
+            counts = np.bincount(codes[used], minlength=len(trial.treatments))
             fewest = int(counts.argmin())
             if counts[fewest] < splitter.n_splits:
+                some = "rows" if used.all() else "rows of positive weight"
                 raise InvalidInputError(
-                    f"treatment: {shown(trial.treatments.tolist()[fewest])} has fewer rows ({counts[fewest]}) than the "
-                    f"{splitter.n_splits} folds of cv: lower cv, or leave out the rows of this treatment"
+                    f"treatment: {shown(trial.treatments.tolist()[fewest])} has fewer {some} ({counts[fewest]}) than "
+                    f"the {splitter.n_splits} folds of cv: lower cv, or leave out the rows of this treatment"
                 )
-        seen = np.zeros(len(trial.codes), dtype=np.int64)
-        for train, held_out in splitter.split(X, trial.codes):
-            if len(np.unique(trial.codes[train])) < len(trial.treatments):
-                raise InvalidInputError("cv: the training rows of a fold lack a treatment; use stratified folds")
+        seen = np.zeros(len(codes), dtype=np.int64)
+        for train, held_out in splitter.split(X, codes):
+            if len(np.unique(codes[train][used[train]])) < len(trial.treatments):
+                raise InvalidInputError(
+                    "cv: the training rows of a fold lack a treatment, or give it no weight; use stratified folds"
+                )
             seen[held_out] += 1
             yield train, held_out
         if not (seen == 1).all():

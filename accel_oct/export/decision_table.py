@@ -7,7 +7,7 @@ import io
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -73,13 +73,15 @@ class LeafRow:
     label : str, number or bool
         The class that is predicted.
     probabilities : tuple of float
-        As `predict_proba` returns them.
+        As `predict_proba` returns them; of a policy tree, 1 for the treatment.
     samples : int
         Number of training samples.
     share : float
         Share of the training samples (of their weight, if they are weighted).
     against_majority : bool
         Whether the class is not that of most samples; an asterisk marks it.
+    rewards : tuple of float
+        Of a policy tree: mean reward of the training samples under each treatment; else empty.
     """
 
     leaf: int
@@ -90,6 +92,7 @@ class LeafRow:
     samples: int
     share: float
     against_majority: bool
+    rewards: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,14 +137,15 @@ class DecisionTable:
         return "\n".join(["  ".join(line).rstrip() for line in aligned] + ([self.note] if self.note else []))
 
     def to_csv(self) -> str:
-        """Return CSV with a header line; each class has a column of probabilities."""
-        taken = set(self.columns)
-        names = ["class", "probability", "samples", "share", *(f"probability of {label}" for label in self.classes)]
+        """Return CSV with a header line; each class has a column of probabilities, each treatment one of rewards."""
+        taken, figure = set(self.columns), self._figure
+        names = [self._output, figure, "samples", "share", *(f"{figure} of {label}" for label in self.classes)]
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*self.columns, *(unique_name(name, taken) for name in names)])
         for row in self.rows:
-            numbers = [row.probabilities[row.class_index], row.samples, row.share, *row.probabilities]
+            figures = row.rewards or row.probabilities
+            numbers = [figures[row.class_index], row.samples, row.share, *figures]
             writer.writerow([*(cell.text for cell in row.cells), row.label, *numbers])
         return file.getvalue()
 
@@ -160,12 +164,26 @@ class DecisionTable:
         table = f'<table style="{_TABLE_STYLE}"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
         return f'<div style="font-family:sans-serif;font-size:13px">{table}{note}</div>'
 
+    @property
+    def _is_policy(self) -> bool:
+        return bool(self.rows[0].rewards)
+
+    @property
+    def _output(self) -> str:
+        return "treatment" if self._is_policy else "class"
+
+    @property
+    def _figure(self) -> str:
+        return "mean reward" if self._is_policy else "probability"
+
     def _header(self) -> list[str]:
-        return [*self.columns, "class", "probability", "samples", "share"]
+        return [*self.columns, self._output, self._figure, "samples", "share"]
 
     def _shown(self, row: LeafRow) -> list[str]:
         mark = " *" if row.against_majority else ""
-        numbers = [f"{row.probabilities[row.class_index]:.1%}", str(row.samples), f"{row.share:.1%}"]
+        place = row.class_index
+        figure = f"{row.rewards[place]:.4g}" if row.rewards else f"{row.probabilities[place]:.1%}"
+        numbers = [figure, str(row.samples), f"{row.share:.1%}"]
         return [*(cell.text for cell in row.cells), f"{row.label}{mark}", *numbers]
 
 
@@ -176,7 +194,8 @@ def to_table(model: Any) -> DecisionTable:
 
     Parameters
     ----------
-    model : fitted OptimalTreeClassifier
+    model : fitted OptimalTreeClassifier or OptimalPolicyTree
+        The table of a policy tree has treatments and mean rewards instead of classes and probabilities.
     """
     tree = codable_view(model, "to_table")
     columns = sorted({node.condition.column for node in tree.nodes if node.condition is not None})
@@ -186,13 +205,14 @@ def to_table(model: Any) -> DecisionTable:
         for node in tree.nodes
         if node.condition is not None and (node.missing is not None or node.condition.test == "is_missing")
     }
-    shares, rows = class_probabilities(model), []
+    shares, rewards, rows = class_probabilities(model), model.tree_.rewards, []
     for leaf, path in _paths(tree):
         cells = []
         for column in columns:
             asked = [(condition, answer) for condition, answer in path if condition.column == column]
             cells.append(_cell(asked, tree.kinds[column], column in can_miss))
-        rows.append(_row(tree, leaf, tuple(cells), tuple(shares[leaf.index].tolist())))
+        row = _row(tree, leaf, tuple(cells), tuple(shares[leaf.index].tolist()))
+        rows.append(row if rewards is None else replace(row, rewards=tuple(rewards[leaf.index].tolist())))
     return DecisionTable(tuple(tree.column_names[column] for column in columns), tuple(rows), tree.classes, tree.note)
 
 

@@ -96,11 +96,16 @@ def to_sql(model: Any, *, column: str | None = None, dialect: str = "ansi") -> s
     ------
     InvalidInputError
         If a threshold is before the year 1, after 9999 in SQLite, MySQL and BigQuery, or a duration beyond TIME in
-        MySQL; if a text has a lone surrogate, or NUL in "ansi" and "postgres".
+        MySQL; if a text has a lone surrogate, or NUL in "ansi" and "postgres"; if a column has no name, which only
+        SQLite allows.
     """
     if dialect not in DIALECTS:
         raise InvalidInputError(f"dialect must be one of {', '.join(DIALECTS)}, got {shown(dialect)}")
     tree, chosen = codable_view(model, "to_sql"), DIALECTS[dialect]
+    asked = [node.condition.column for node in tree.nodes if node.condition is not None]
+    names = [*(tree.column_names[place] for place in asked), *([] if column is None else [column])]
+    if dialect != "sqlite" and "" in names:
+        raise InvalidInputError("to_sql cannot write a column without a name; give it one, or use dialect='sqlite'")
     expression = "\n".join(_node(tree, tree.nodes[0], "", chosen))
     return expression if column is None else f"{expression} AS {chosen.name(column)}"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.encoding.base import BinaryEncoder
@@ -289,6 +290,15 @@ def matching_categories(condition: Condition) -> tuple[str, ...]:
 
 
 def class_probabilities(model: Any) -> FloatArray:
-    """Return the probability of each class at each node: of a classifier as `predict_proba` has them, else shares."""
+    """Return the probability of each class at each node, as `predict_proba` has them.
+
+    In a leaf of a policy tree its treatment has the probability 1: the shares in ``tree_.value`` are those of the
+    treatments that the training samples received.
+    """
     arrays: FittedTree = model.tree_
-    return arrays.value[:, 0, :] if arrays.rewards is not None else node_probabilities(arrays, model.smoothing_)
+    if arrays.rewards is None:
+        return node_probabilities(arrays, model.smoothing_)
+    shares = arrays.value[:, 0, :].copy()
+    leaves = np.flatnonzero(arrays.label >= 0)
+    shares[leaves] = np.eye(shares.shape[1])[arrays.label[leaves]]
+    return shares

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import Any
@@ -59,6 +59,8 @@ class ColumnUnit:
         All known categories of a categorical column.
     plain : bool
         Whether the two values are written as 0 and 1 instead of False and True.
+    precision : numpy dtype or None
+        Type of the column if it holds numbers in less than double precision: new values are rounded to it.
     """
 
     column: int
@@ -67,6 +69,7 @@ class ColumnUnit:
     scale: Scale | None
     categories: tuple[str, ...] = ()
     plain: bool = False
+    precision: Any = None
 
     def is_known(self, number: Any) -> bool:
         """Return whether a value is neither missing nor outside of the order of the column."""
@@ -139,7 +142,11 @@ class ColumnUnit:
         """
         for candidates in self._candidates(asked):
             values = _array(candidates)
-            found = [candidate for candidate, good in zip(candidates, fulfilled(asked, values), strict=True) if good]
+            fits = fulfilled(asked, values)
+            if self.precision is not None:
+                with np.errstate(over="ignore"):
+                    fits &= fulfilled(asked, values.astype(self.precision).astype(np.float64))
+            found = [candidate for candidate, good in zip(candidates, fits, strict=True) if good]
             if found:
                 return tuple(NewValue(number, self.value(number), self.text(number)) for number in found)
         return ()
@@ -161,13 +168,25 @@ class ColumnUnit:
             yield [float(place) for place in range(len(self.scale.categories))]
             return
         around = [number for limit in limits for number in self.spread.around(limit)]
+        if self.precision is not None:  # a number beside the limit may be rounded to its other side
+            beyond = [self.spread.around(number)[0] for number in around]
+            above = [self.spread.around(math.nextafter(number, math.inf))[1] for number in around]
+            around += [*beyond, *above]
         yield sorted({*around, self.spread.middle})
         if self.scale is None:
-            yield sorted({number for limit in limits for number in (limit, _below(limit))})
+            yield sorted({number for limit in limits for number in _beside(limit, self.precision)})
 
 
-def _below(limit: float) -> float:
-    return limit - 1 if isinstance(limit, int) else math.nextafter(limit, -math.inf)
+def _beside(limit: float, precision: Any) -> tuple[float, float]:
+    """Return the largest number below a limit and the smallest one from it on, of all numbers of a column."""
+    if isinstance(limit, int):
+        return limit - 1, limit
+    if precision is None:
+        return math.nextafter(limit, -math.inf), limit
+    near = np.array(limit, dtype=precision)
+    if float(near) < limit:
+        return float(near), float(np.nextafter(near, near.dtype.type(math.inf)))
+    return float(np.nextafter(near, near.dtype.type(-math.inf))), float(near)
 
 
 def _array(values: Sequence[Any]) -> NDArray[Any]:
@@ -235,11 +254,14 @@ class Routes:
     encoder : BinaryEncoder
         Fitted.
     spreads : mapping from columns to ColumnSpread
+    precisions : mapping from columns to numpy dtypes
+        Columns of the rows that hold numbers in less than double precision.
     """
 
     tree: FittedTree
     encoder: BinaryEncoder
     spreads: Mapping[int, ColumnSpread]
+    precisions: Mapping[int, Any] = field(default_factory=dict)
 
     @cached_property
     def units(self) -> dict[int, ColumnUnit]:
@@ -255,6 +277,7 @@ class Routes:
                 encoder.scales_.get(column),
                 tuple(known.get(column, ())),
                 isinstance(encoder, PassthroughEncoder) or encoder.kinds_[column] == "numeric",
+                self.precisions.get(column),
             )
             for column in columns
         }

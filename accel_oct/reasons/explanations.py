@@ -273,7 +273,12 @@ def explain(
         )
     tree = view(model)
     names = tree.column_names
-    routes = Routes(model.tree_, model.encoder_, model.spreads_)
+    precisions = {
+        place: values.dtype
+        for place, values in enumerate(table.columns)
+        if values.dtype.kind == "f" and values.dtype.itemsize < 8
+    }
+    routes = Routes(model.tree_, model.encoder_, model.spreads_, precisions)
     kept = column_places(fixed, names, "fixed")
     moves = _directions(direction, tree)
     wanted = _wanted(to, model.classes_)

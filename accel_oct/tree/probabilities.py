@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ _STRICT = 1e-9
 def checked_smoothing(smoothing: Any) -> float:
     """Return the amount of smoothing as a float; raise unless it is a finite number >= 0."""
     number = isinstance(smoothing, int | float | np.integer | np.floating) and not isinstance(smoothing, bool)
-    if not number or not 0 <= smoothing < float("inf"):
+    if not number or not 0 <= smoothing <= sys.float_info.max:
         raise InvalidInputError(f"smoothing must be a finite number >= 0, got {shown(smoothing)}")
     return float(smoothing)
 

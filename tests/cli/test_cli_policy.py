@@ -54,6 +54,8 @@ def test_a_policy_from_a_file(trial: Path, monkeypatch: pytest.MonkeyPatch, caps
         (["predict", "stored.json", "later.csv", "--proba"], "--proba: the model is a policy tree"),
         (["check", "stored.json", "trial.csv"], "the model is a policy tree"),
         (["report", "stored.json", "trial.csv", "-o", "page.html"], "the model is a policy tree"),
+        (["explain", "stored.json", "later.csv"], "the model is a policy tree"),
+        (["policy", "trial.csv", "-t", "arm", "-y", "arm"], "--treatment and --outcome both name 'arm'"),
         (["certify", "stored.json", "trial.csv", "-o", "proof.json"], "the model is a policy tree"),
     ],
 )

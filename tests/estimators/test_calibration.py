@@ -170,3 +170,20 @@ def test_a_strong_split_always_comes_back() -> None:
     assert events
     with pytest.raises(InvalidInputError, match="n_samples"):
         model.stability(X, y, n_samples=0)
+
+
+def test_rows_that_a_leaf_table_cannot_count() -> None:
+    """Labels of another type are no classes of the model; without y there is nothing to count."""
+    X, y = np.arange(10.0).reshape(-1, 1), np.array([0, 1] * 5)
+    model = OptimalTreeClassifier(1, 0.0).fit(X, y)
+    with pytest.raises(InvalidInputError, match=r"no class of the model, which are \[0, 1\]; its first value is '0'"):
+        model.leaf_table(X, y.astype(str))
+    with pytest.raises(InvalidInputError, match="needs y beside X"):
+        model.leaf_table(X)
+    assert sum(leaf.n_rows for leaf in model.leaf_table(X, np.r_[y[:9], 7])) == 9
+
+
+def test_smoothing_beyond_floats() -> None:
+    """A whole number that no float can hold is refused like infinity."""
+    with pytest.raises(InvalidInputError, match="smoothing must be a finite number"):
+        OptimalTreeClassifier(1, smoothing=10**400).fit([[0], [1]], [0, 1])

@@ -10,6 +10,7 @@ import pytest
 from oracles.policies import all_policies, best_policy, mean_reward, thresholds
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import KFold
 from sklearn.utils import estimator_checks
 
 import accel_oct
@@ -23,7 +24,7 @@ from accel_oct.constraints import (
     StatisticalParity,
 )
 from accel_oct.errors import InvalidInputError, NoTreeError
-from accel_oct.export import to_dot, to_html, to_python, to_sql
+from accel_oct.export import to_dot, to_html, to_python, to_sql, to_table
 from accel_oct.export.stored_model import read_json
 
 ROUNDING = 1e-9
@@ -106,6 +107,28 @@ def test_fairness_against_exhaustive_search(limit: float) -> None:
             best = best_policy(policies, rewards, 0.02, allows=allows)
             assert allows(model.predict(X))
             assert model.status_ == "optimal" and model.objective_ == pytest.approx(best, abs=ROUNDING)
+
+
+def test_rows_whose_treatments_are_equal_count_for_a_budget() -> None:
+    """Splits beside rows for which all treatments bring the same are used: a constraint counts these rows."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, rewards = rng.integers(0, 4, (12, 2)).astype(float), rng.integers(-2, 3, (12, 2)).astype(float)
+        rewards[rng.random(12) < 0.5] = rng.integers(-2, 3)
+        best = best_policy(all_policies(thresholds(X), 12, 2, 2), rewards, allows=lambda assigned: assigned.sum() <= 3)
+        model = OptimalPolicyTree(2, constraints=[PositiveBudget(0.25)]).fit_rewards(X, rewards)
+        assert model.exact_ and model.objective_ == pytest.approx(best, abs=ROUNDING), seed
+
+
+def test_rows_whose_treatments_are_equal_count_for_parity() -> None:
+    """The best tree splits between rows with different treatments and rows for which both bring the same."""
+    X = np.array([[0], [0], [1], [1], [2], [2]])
+    rewards = np.array([[1, 0], [1, 0], [5, 5], [5, 5], [0, 1], [0, 1]])
+    group = np.array([0, 1, 0, 0, 1, 1])
+    # Treatment 1 from 2 on: 0/3 and 2/3 of the groups; from 1 on: 2/3 of both.
+    model = OptimalPolicyTree(1, constraints=[StatisticalParity(group, at_most=0.1)]).fit_rewards(X, rewards)
+    assert model.predict(X).tolist() == [0, 0, 1, 1, 1, 1]
+    assert model.objective_ == pytest.approx(14 / 6)
 
 
 def test_bound_over_every_split_under_a_budget() -> None:
@@ -191,6 +214,21 @@ def test_exports_of_a_policy() -> None:
     predict = next(value for name, value in found.items() if callable(value) and name.startswith("predict"))
     assert [predict(row) for row in rows] == model.predict(X).tolist()
     np.testing.assert_array_equal(model.to_sklearn().predict(X), model.predict(X))
+
+
+def test_decision_tables_of_a_policy() -> None:
+    """They have mean rewards, not the shares of the treatments that were received."""
+    X = np.array([[0.0], [1.0]] * 20)
+    treatment = np.array((["a"] * 18 + ["b"] * 2) * 2)
+    outcome = np.where(treatment == "b", np.where(X[:, 0] == 1, 2.5, -1.0), 0.0)
+    model = OptimalPolicyTree(1, outcome_model=LinearRegression(), cv=2).fit(X, treatment, outcome)
+    table = to_table(model)
+    assert "probability" not in str(table) + table.to_csv() + table.to_html()
+    assert table.to_csv().splitlines()[0] == "x0,treatment,mean reward,samples,share,mean reward of a,mean reward of b"
+    place = {row.label: row for row in table.rows}
+    assert set(place) == {"a", "b"} and place["b"].probabilities == (0.0, 1.0)
+    expected = model.rewards_[model.predict(X) == "b"].mean(axis=0)
+    assert place["b"].rewards == pytest.approx(tuple(expected))
 
 
 def test_a_picture_of_a_policy() -> None:
@@ -351,6 +389,16 @@ def test_invalid_rewards(rewards: object, treatments: object, message: str) -> N
     """Rewards of the wrong shape or kind are an error that names them."""
     with pytest.raises(InvalidInputError, match=message):
         OptimalPolicyTree(1).fit_rewards(SMALL, rewards, treatments)
+
+
+def test_a_treatment_without_weight() -> None:
+    """Rows of weight 0 are no rows of a treatment: models could not be fitted to them."""
+    X, treatment, outcome = trial()
+    weights = (treatment == "a").astype(float)
+    with pytest.raises(InvalidInputError, match=r"'b' has fewer rows of positive weight \(0\) than the 5 folds"):
+        OptimalPolicyTree(1).fit(X, treatment, outcome, sample_weight=weights)
+    with pytest.raises(InvalidInputError, match="give it no weight"):
+        OptimalPolicyTree(1, cv=KFold(2)).fit(X, treatment, outcome, sample_weight=weights)
 
 
 def test_a_propensity_of_zero() -> None:

@@ -163,3 +163,12 @@ def test_nul_is_refused_where_no_statement_can_hold_it() -> None:
     found = connection.execute(f"SELECT {to_sql(model, dialect='sqlite')} FROM data ORDER BY rowid").fetchall()
     assert found == [(1,), (0,), (0,)]
     connection.close()
+
+
+def test_columns_without_a_name() -> None:
+    """Only SQLite has zero-length names."""
+    model = OptimalTreeClassifier(1, 0.0).fit(pd.DataFrame({"": [0.5, 1.5] * 5}), [0, 1] * 5)
+    for dialect in set(DIALECTS) - {"sqlite"}:
+        with pytest.raises(InvalidInputError, match="column without a name"):
+            to_sql(model, dialect=dialect)
+    assert 'CASE WHEN "" >= ' in to_sql(model, dialect="sqlite")

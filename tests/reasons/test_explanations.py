@@ -220,6 +220,23 @@ def test_narrow_intervals_get_other_decimals() -> None:
         assert model.predict(row)[0] == 1
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_numbers_in_single_precision(dtype: str) -> None:
+    """New values reach the leaf also after the rounding of a column of single or half precision."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=60), "y": rng.normal(size=60)}).astype(dtype)
+    model = OptimalTreeClassifier(max_depth=3).fit(X, rng.integers(0, 3, 60))
+    short = [edit.new for each in model.explain(X) if each.change is not None for edit in each.change.edits]
+    assert max(map(len, short)) <= 6  # three decimals
+    for spreads in (model.spreads_, {k: type(entry)(100.0, 0, 50.0) for k, entry in model.spreads_.items()}):
+        model.spreads_ = spreads  # the second ones have no decimals between the limits
+        for row, explanation in enumerate(model.explain(X)):
+            assert explanation.change is not None
+            reached = changed_row(X, row, explanation.change)
+            assert model.predict(reached)[0] == explanation.change.prediction != explanation.prediction
+            assert model.apply(reached)[0] == explanation.change.leaf
+
+
 def test_infrequent_and_unseen_categories() -> None:
     """ "is infrequent" is reached by a known category; an unseen category is a value like any other."""
     rng = np.random.default_rng(0)

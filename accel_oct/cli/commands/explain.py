@@ -26,7 +26,7 @@ def explain(
 ) -> int:
     """Print an explanation of each row; with --output, write a table with one line per row."""
     check_output(output, display)
-    model = read_model(file, table).model
+    model = read_model(file, table, policies="explanations are about classifiers; `show` prints its rules").model
     X = read_features(table, display, like=model)
     found = model.explain(
         X, fixed=wanted.fixed or (), direction=_directions(wanted.direction or ()), to=_label(wanted.to, model)

@@ -66,6 +66,8 @@ def policy(
     for name, option in _UNUSED:
         if getattr(tree, name, None) or getattr(rules, name, None):
             raise InvalidInputError(f"{option} is for classifiers: of policies the mean reward is the largest")
+    if wanted.treatment == wanted.outcome:
+        raise InvalidInputError(f"--treatment and --outcome both name {shown(wanted.outcome)}; give two columns")
     said, depth = read_rules(settings, rules), "2" if tree.max_depth is None else tree.max_depth
     max_depth = single(depths_of(replace(tree, max_depth=depth)), "--max-depth")
     penalty = single(numbers(tree.leaf_penalty or ["0"], "--leaf-penalty"), "--leaf-penalty")
