@@ -17,7 +17,8 @@ SANITIZED ?= tests/native/test_native.py $(addprefix tests/exact/test_,ordered.p
 	$(addprefix tests/solving/test_,feature_sets.py tally_constraints.py) tests/pricing/test_pricing.py \
 	tests/solving/test_near_optimal.py tests/data/test_tally.py
 
-.PHONY: demo test test-slow test-bench test-long test-floors test-sanitized coverage mutants fuzz fuzz-native models lint docs wheel wheels clean
+.PHONY: demo test test-slow test-bench test-long test-floors test-sanitized coverage mutants fuzz fuzz-native models lint docs wheel wheels \
+	release clean
 
 # Two stamps, so that the demo does not wait for the test tools.
 $(VENV)/.made:
@@ -140,10 +141,26 @@ wheels: $(VENV)/.made
 	$(PIP) install --group wheel
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --sdist
-	for target in linux-x86_64 linux-aarch64 musl-x86_64 musl-aarch64 macos-x86_64 macos-arm64 windows-x86_64; do \
+	for target in linux-aarch64 musl-x86_64 musl-aarch64 macos-x86_64 macos-arm64 windows-x86_64 linux-x86_64; do \
 		ACCEL_OCT_TARGET=$$target $(BIN)/python -m build --no-isolation --wheel || exit 1; \
 	done
+	# The kernels of another platform would stay in the tree, and an editable install would find none of its own.
+	$(BIN)/python hatch_build.py --machine
 	$(BIN)/python tests/programs/wheels.py dist
+
+# All that a release needs, in dist/: wheels of all platforms, source distributions, and accel-oct-bench. Metadata are checked,
+# and each wheel that this machine can run is tried in an empty environment. Nothing is published.
+# make release CHECKED=1: without linters and tests.
+CHECKED ?=
+release:
+	$(if $(CHECKED),,$(MAKE) test)
+	$(if $(CHECKED),,$(MAKE) test-slow)
+	$(if $(CHECKED),,$(MAKE) test-bench)
+	$(MAKE) wheels
+	$(PIP) install --group release
+	$(BIN)/python -m build --no-isolation --outdir dist benchmarks
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tests/programs/clean_room.py dist --sdist
 
 clean:
 	rm -rf docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst

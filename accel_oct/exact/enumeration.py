@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -108,7 +109,9 @@ class SideBests(NamedTuple):
     split: Array
 
 
-class Split(NamedTuple, Generic[Collected]):
+# Not a NamedTuple: on Python 3.10 these cannot be generic.
+@dataclass(frozen=True)
+class Split(Generic[Collected]):
     """A split within the threshold: its place among all splits, and the results of both sides."""
 
     place: int

@@ -17,7 +17,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +41,9 @@ from accel_oct.exact.local_rules import LocalRules
 from accel_oct.support.arrays import Array, BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
+
+if TYPE_CHECKING:
+    from typing import Self  # new in Python 3.11
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,13 @@ def test_the_wheel_holds_the_harness_and_nothing_else(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"accel_oct_bench"}
 
 
+def test_the_wheel_holds_the_licence_of_the_library(wheel: Path) -> None:
+    """A copy, because a distribution takes no files from outside of its folder."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("/licenses/LICENSE"))
+        assert archive.read(name) == FOLDER.with_name("LICENSE").read_bytes()
+
+
 def test_the_command_is_there_when_the_package_is(wheel: Path, tmp_path: Path) -> None:
     """A process that sees the unpacked wheel has `accel-oct bench`, and its line in the help."""
     zipfile.ZipFile(wheel).extractall(tmp_path)

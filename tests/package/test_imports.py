@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from helpers.imports_support import Import, comments, cycles, import_graph, imports, is_within, knot, modules
@@ -373,3 +374,95 @@ def test_the_command_line_uses_public_names_only() -> None:
 def test_the_check_of_private_names(source: str, names: list[str]) -> None:
     """Made-up sources."""
     assert private_uses(source) == names
+
+
+# ---------------------------------------------------------------- names of newer Pythons
+
+#: Names of the standard library that Python 3.10 does not have. ruff knows the syntax of 3.10, and mypy reads NumPy's
+#: types as 3.11; without this an import that fails on the oldest Python is found there only.
+NEWER = {
+    "asyncio": {"Runner", "TaskGroup", "timeout"},
+    "contextlib": {"chdir"},
+    "datetime": {"UTC"},
+    "enum": {"EnumCheck", "FlagBoundary", "ReprEnum", "StrEnum", "member", "nonmember", "verify"},
+    "hashlib": {"file_digest"},
+    "itertools": {"batched"},
+    "math": {"cbrt", "exp2", "fma", "sumprod"},
+    "operator": {"call"},
+    "typing": {
+        *(
+            "LiteralString",
+            "Never",
+            "NoDefault",
+            "NotRequired",
+            "ReadOnly",
+            "Required",
+            "Self",
+            "TypeAliasType",
+            "TypeIs",
+        ),
+        *("TypeVarTuple", "Unpack", "assert_never", "assert_type", "dataclass_transform", "override", "reveal_type"),
+    },
+    "warnings": {"deprecated"},
+}
+NEWER_MODULES = {"tomllib", "wsgiref.types"}
+ROOT = Path(__file__).parents[2]
+
+
+def newer_names(source: str) -> list[str]:
+    """Imported names and attributes that Python 3.10 lacks; code for type checkers or newer Pythons does not count."""
+    tree = ast.parse(source)
+    guarded = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If)
+        and ("TYPE_CHECKING" in ast.unparse(node.test) or "version_info" in ast.unparse(node.test))
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    found = []
+    for node in ast.walk(tree):
+        if id(node) in guarded:
+            continue
+        if isinstance(node, ast.ImportFrom):
+            found += [
+                f"{node.module}.{alias.name}" for alias in node.names if alias.name in NEWER.get(node.module or "", ())
+            ]
+            found += [node.module] if node.module in NEWER_MODULES else []
+        elif isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if alias.name in NEWER_MODULES]
+        elif isinstance(node, ast.ClassDef):
+            bases = {ast.unparse(base).split("[")[0] for base in node.bases}
+            found += [f"generic {base}" for base in ("NamedTuple", "TypedDict") if {base, "Generic"} <= bases]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found += [f"{node.value.id}.{node.attr}"] if node.attr in NEWER.get(node.value.id, ()) else []
+    return found
+
+
+def test_nothing_needs_a_newer_python_than_the_oldest() -> None:
+    """In all packages, the checker of certificates included."""
+    checker = ROOT / "accel_oct_checker.py"
+    texts = [(module, source) for module, source, _ in sources()] + [
+        (checker.stem, checker.read_text(encoding="utf-8"))
+    ]
+    found = [f"{module}: {name}" for module, source in texts for name in newer_names(source)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("from typing import Any, Self", ["typing.Self"]),
+        ("if TYPE_CHECKING:\n    from typing import Self", []),
+        ("if TYPE_CHECKING:\n    pass\nelse:\n    from typing import Self", ["typing.Self"]),
+        ("import sys\nif sys.version_info >= (3, 11):\n    import tomllib\nelse:\n    import tomli as tomllib", []),
+        ("import tomllib", ["tomllib"]),
+        ("import datetime\nnow = datetime.datetime.now(datetime.UTC)", ["datetime.UTC"]),
+        ("import math\nmath.cbrt(8)", ["math.cbrt"]),
+        ("class Pair(NamedTuple, Generic[T]):\n    first: T", ["generic NamedTuple"]),
+        ("class Pair(NamedTuple):\n    first: int", []),
+    ],
+)
+def test_the_check_of_newer_names(source: str, names: list[str]) -> None:
+    """Made-up sources."""
+    assert newer_names(source) == names
