@@ -12,6 +12,7 @@ from accel_oct.constraints import Linear, MaxLeaves
 from accel_oct.data import BinaryDataset, binary_matrix
 from accel_oct.data import dataset as dataset_module
 from accel_oct.encoding import AutoEncoder
+from accel_oct.estimators import fitted
 from accel_oct.mip import AUTO, create_backend
 from accel_oct.objectives import Accuracy
 from accel_oct.solving.phases import IntegerProgram, LastStep, SingleLeaf, SubtreeTables, WarmStart
@@ -139,7 +140,7 @@ def test_a_fit_validates_its_input_once(monkeypatch: pytest.MonkeyPatch) -> None
         calls.append(name)
         return really(X, name=name)
 
-    for module in (binary_matrix, dataset_module, decision_tree, accel_oct.estimators.fitted):
+    for module in (binary_matrix, dataset_module, decision_tree, fitted):
         monkeypatch.setattr(module, "as_binary_matrix", counting)
     X, y = load_iris(return_X_y=True)
     for preset in ("default", "paper"):
