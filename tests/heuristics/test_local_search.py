@@ -175,6 +175,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(improving_module, "_SOON", 0.0)
     monkeypatch.setattr(improving_module, "_SOON_WITHOUT_LIMIT", 0.0)
     monkeypatch.setattr(improving_module, "_FIRST_SECONDS", 0.05)
+    monkeypatch.setattr(improving_module, "_QUICK_TABLES", 0.0)
 
 
 def test_only_forbidden_trees_are_refused() -> None:

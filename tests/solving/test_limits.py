@@ -59,6 +59,7 @@ def test_without_time_nothing_is_computed(monkeypatch: pytest.MonkeyPatch, prese
 def test_cart_is_skipped_when_it_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """scikit-learn cannot be interrupted, so it is not begun when its estimate is above the time that is left."""
     asked: list[int] = []
+    monkeypatch.setattr("accel_oct.solving.phases.warm_start._QUICK_TABLES", 0.0)
     monkeypatch.setattr(
         "accel_oct.solving.phases.warm_start.cart", lambda dataset, *rest: asked.append(1) or DecisionTree.leaf(0, 2)
     )
@@ -69,6 +70,19 @@ def test_cart_is_skipped_when_it_would_take_too_long(monkeypatch: pytest.MonkeyP
             "accel_oct.solving.phases.warm_start.cart_seconds", lambda *given, estimate=estimate: estimate
         )
         assert solve(X, y, max_depth=2, leaf_penalty=0.01, time_limit=20.0).status == "optimal"
+        assert len(asked) == expected
+
+
+def test_cart_is_skipped_where_the_tables_are_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They find the best tree sooner; presets without tables begin with CART."""
+    asked: list[int] = []
+    monkeypatch.setattr(
+        "accel_oct.solving.phases.warm_start.cart", lambda dataset, *rest: asked.append(1) or DecisionTree.leaf(0, 2)
+    )
+    X, y = _noise()
+    for preset, expected in (("default", 0), ("paper", 1)):
+        asked.clear()
+        assert solve(X[:40], y[:40], max_depth=2, leaf_penalty=0.05, config=preset).status == "optimal"
         assert len(asked) == expected
 
 

@@ -87,6 +87,7 @@ def test_open_roots_fall_to_none() -> None:
 def test_local_search_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it takes part: starts, moves and what they led to."""
     monkeypatch.setattr(warm_start, "_SOON", -1.0)
+    monkeypatch.setattr(warm_start, "_QUICK_TABLES", -1.0)
     recorder = Events()
     accel_oct.solve(*data(), max_depth=4, leaf_penalty=0.001, time_limit=60.0, progress=recorder)
     told = [each for each in recorder if each.step == "local search"]
