@@ -362,7 +362,10 @@ def exact_price(dataset: BinaryDataset, leaf_penalty: float, bits: int) -> Fract
 
 
 def whole_weights(given: Any, rounded: Any, grid_bits: int) -> tuple[tuple[Fraction, ...], int]:
-    """Return the given weights as decimal numbers, and the bits of the grid that they are rounded to.
+    """Return the weights as decimal numbers, and the bits of the grid that they are rounded to.
+
+    They are the given ones, unless one of them lies halfway between two steps of the grid as a float and not as the
+    decimal number that stands for it: then they are those of the solve.
 
     Raises
     ------
@@ -376,10 +379,12 @@ def whole_weights(given: Any, rounded: Any, grid_bits: int) -> tuple[tuple[Fract
     # `in_usual_range` may have scaled extreme weights by a power of two.
     shift = round(float(np.log2(rounded[largest]) - np.log2(given[largest])))
     bits = grid_bits + shift
-    units = [round(weight * Fraction(2) ** bits) for weight in weights]
-    if units != [int(unit) for unit in np.ldexp(rounded, grid_bits).tolist()]:
-        raise InvalidInputError("sample_weight has weights that a certificate cannot state exactly")
-    return weights, bits
+    wanted = [int(unit) for unit in np.ldexp(rounded, grid_bits).tolist()]
+    solved = tuple(Fraction(repr(weight)) for weight in np.ldexp(rounded, -shift).tolist())
+    for stated in (weights, solved):
+        if [round(weight * Fraction(2) ** bits) for weight in stated] == wanted:
+            return stated, bits
+    raise InvalidInputError("sample_weight has weights that a certificate cannot state exactly")
 
 
 def least_weight(constraints: Sequence[BoundConstraint], weights: Sequence[Fraction]) -> int:
