@@ -24,8 +24,11 @@ from accel_oct.tree import DecisionTree
 _LONGEST_STEP = 2.0
 """Most seconds of a step that cannot be interrupted."""
 
-_QUICK_TABLES = 0.002
-"""Estimated seconds of the tables below which there is no warm start: CART takes 2 to 5 ms on the smallest data."""
+_QUICK_TABLES, _QUICK_SHARE = 0.2, 0.1
+"""Estimated seconds of the tables, and share of the time that is left, below which there is no warm start.
+
+Measured, the tables end sooner without it; and scikit-learn, which takes a second to import, is not needed.
+"""
 
 _SECOND_CART = 0.5
 """Most seconds of CART with a second criterion; on larger data local search grows its own greedy trees."""
@@ -90,7 +93,8 @@ def _tables_are_quick(search: Search) -> bool:
         or problem.max_leaves is not None
     ):
         return False
-    return table_seconds(data.n_samples, data.n_features, data.n_classes, problem.max_depth) < _QUICK_TABLES
+    seconds = table_seconds(data.n_samples, data.n_features, data.n_classes, problem.max_depth)
+    return seconds < min(_QUICK_TABLES, _QUICK_SHARE * search.stopper.remaining)
 
 
 def _polish(search: Search, start: DecisionTree, stopper: Stopper) -> None:
