@@ -40,6 +40,11 @@ class _Limit(NamedTuple):
     tolerance: float = 0.0
 
 
+def _as_float(number: int) -> float:
+    """Return an integer as a float; one beyond all floats, as the largest power of ten that is one."""
+    return float(max(-(10**308), min(number, 10**308)))
+
+
 class Closer:
     """Closings of a claim under limits.
 
@@ -70,7 +75,10 @@ class Closer:
         rules = LocalRules.leaves(units, float(claim.least)) if claim.least else None
         self.problem = LimitedProblem.of(
             dataset,
-            [_Limit(amounts.astype(np.float64), float(leaves), float(most)) for amounts, leaves, most in self.limits],
+            [
+                _Limit(amounts.astype(np.float64), _as_float(leaves), _as_float(most))
+                for amounts, leaves, most in self.limits
+            ],
             claim.price / claim.scale,
             self._height(),
             rules,
