@@ -40,9 +40,20 @@ class _Limit(NamedTuple):
     tolerance: float = 0.0
 
 
-def _as_float(number: int) -> float:
-    """Return an integer as a float; one beyond all floats, as the largest power of ten that is one."""
-    return float(max(-(10**308), min(number, 10**308)))
+def _in_floats(amounts: Any, leaves: int, most: int) -> _Limit:
+    """Return a limit with whole numbers as floats; a bound beyond all floats as a large one.
+
+    Raises
+    ------
+    InvalidInputError
+        If an amount is beyond all floats.
+    """
+    try:
+        return _Limit(amounts.astype(np.float64), float(leaves), float(max(-(10**308), min(most, 10**308))))
+    except OverflowError:
+        raise InvalidInputError(
+            "a certificate cannot yet be written under a constraint whose amounts are beyond all floats in whole numbers"
+        ) from None
 
 
 class Closer:
@@ -75,10 +86,7 @@ class Closer:
         rules = LocalRules.leaves(units, float(claim.least)) if claim.least else None
         self.problem = LimitedProblem.of(
             dataset,
-            [
-                _Limit(amounts.astype(np.float64), _as_float(leaves), _as_float(most))
-                for amounts, leaves, most in self.limits
-            ],
+            [_in_floats(*limit) for limit in self.limits],
             claim.price / claim.scale,
             self._height(),
             rules,

@@ -25,13 +25,17 @@ from accel_oct.errors import InvalidInputError
 
 
 def written(number: int, folder: Path) -> Written | None:
-    """Write the certificate of an instance; None if no tree satisfies the limits, or the solve takes long."""
+    """Write the certificate of an instance; None if no tree satisfies the limits, the solve takes long, or it is refused."""
     result = limited_case(number).solved()
     if result.status != "optimal":
         with pytest.raises(InvalidInputError, match="only an optimal result"):
             result.certificate(folder / "proof.json")
         return None
-    return Written(folder, result)
+    try:
+        return Written(folder, result)
+    except InvalidInputError as error:  # one instance of 3000
+        assert number == 1118 and "beyond all floats" in str(error)
+        return None
 
 
 @pytest.mark.parametrize("number", daily(range(3000), 50, 150))
