@@ -52,7 +52,7 @@ def _in_floats(amounts: Any, leaves: int, most: int) -> _Limit:
         return _Limit(amounts.astype(np.float64), float(leaves), float(max(-(10**308), min(most, 10**308))))
     except OverflowError:
         raise InvalidInputError(
-            "a certificate cannot yet be written under a constraint whose amounts are beyond all floats in whole numbers"
+            "a certificate cannot yet be written where amounts of a constraint, in whole numbers, are beyond all floats"
         ) from None
 
 

@@ -25,7 +25,7 @@ from accel_oct.errors import InvalidInputError
 
 
 def written(number: int, folder: Path) -> Written | None:
-    """Write the certificate of an instance; None if no tree satisfies the limits, the solve takes long, or it is refused."""
+    """Write the certificate of an instance; None without an optimum, or where it is refused."""
     result = limited_case(number).solved()
     if result.status != "optimal":
         with pytest.raises(InvalidInputError, match="only an optimal result"):
