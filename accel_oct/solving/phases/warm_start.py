@@ -56,7 +56,7 @@ class WarmStart:
     def run(self, search: Search) -> Status | None:
         began = time.perf_counter()
         stopped = None
-        if search.stopper() or not _tables_are_quick(search):
+        if not _tables_are_quick(search):
             stopped = search.perform(lambda stopper: _improve(search, stopper))
         search.statistics["warm_start"] = WarmStartStatistics(time.perf_counter() - began, search.objective)
         search.record()
